@@ -1,0 +1,1 @@
+"""Graphwright: searches for compute-optimal collaboration graphs of language models."""

@@ -1,0 +1,1 @@
+"""The message bus that carries the ring: a port and its NATS JetStream adapter."""
