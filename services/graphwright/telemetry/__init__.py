@@ -1,0 +1,1 @@
+"""What the services tell their operators: metrics, logs, health, and how they stop."""
