@@ -1,0 +1,1 @@
+"""The graph-executor service: runs batches of collaboration graphs on served models."""

@@ -28,6 +28,8 @@ __all__ = [
     "NoUnitError",
     "TaskLengths",
     "UnknownModelError",
+    "call_flops",
+    "call_usd",
     "cheapest_connected_cost",
     "maximum_nodes",
 ]
@@ -61,6 +63,20 @@ class CostModel(Protocol):
 
     def graph_cost(self, graph: Graph) -> float:
         """Sum of the costs of all nodes; raises UnknownModelError."""
+
+
+def call_flops(spec: ModelSpec, prompt: float, output: float) -> float:
+    """Operations of one call that reads `prompt` tokens and writes `output` (appendix A.7)."""
+    attention = 2.0 * spec.layers * spec.hidden_size
+    prefill = 2.0 * spec.parameters * prompt + attention * prompt * (prompt + 1)
+    decode = 2.0 * spec.parameters * output + attention * output * (2 * prompt + output + 1)
+    return prefill + decode
+
+
+def call_usd(spec: ModelSpec, prompt: float, output: float) -> float:
+    """Dollars of one call that reads `prompt` tokens and writes `output`."""
+    read, written = spec.usd_per_million_input * prompt, spec.usd_per_million_output * output
+    return (read + written) / TOKENS_PER_PRICE
 
 
 class _TokenCost(ABC):
@@ -112,12 +128,8 @@ class FlopsCost(_TokenCost):
 
     def node_cost(self, model: str, in_degree: int) -> float:
         """Prefill plus decode, the direct form of appendix A.7; raises UnknownModelError."""
-        spec, output = self.spec(model), self.lengths.output
-        prompt = self.lengths.prompt + in_degree * output
-        attention = 2.0 * spec.layers * spec.hidden_size
-        prefill = 2.0 * spec.parameters * prompt + attention * prompt * (prompt + 1)
-        decode = 2.0 * spec.parameters * output + attention * output * (2 * prompt + output + 1)
-        return prefill + decode
+        prompt = self.lengths.prompt + in_degree * self.lengths.output
+        return call_flops(self.spec(model), prompt, self.lengths.output)
 
     def quadratic_coefficients(self, model: str) -> tuple[float, float, float]:
         """Theorem 1: the expansion of the direct form in d; raises UnknownModelError."""

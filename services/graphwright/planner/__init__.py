@@ -1,0 +1,1 @@
+"""The planner service: the gRPC front door, and the sessions that advance searches."""

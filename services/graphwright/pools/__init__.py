@@ -1,0 +1,1 @@
+"""Pools of language models: model cards and the pool files that list them."""

@@ -1,0 +1,1 @@
+"""Task sets: questions with references, their splits, and the prompts per role."""

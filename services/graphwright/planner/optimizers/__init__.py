@@ -1,0 +1,1 @@
+"""Optimizers: pure, synchronous searchers that propose candidates and learn from trials."""
