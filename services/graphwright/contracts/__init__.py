@@ -1,0 +1,1 @@
+"""The protobuf contracts, generated from proto/ and never edited."""
