@@ -7,33 +7,29 @@ usually images of one another under a symmetry that is found and checked on the 
 is found the search branches and keeps the smallest adjacency matrix, as in McKay and Piperno,
 "Practical graph isomorphism, II" (2014).
 
-Colours are 64-bit hashes of structure; a collision could cost time, never a wrong result,
-because symmetries and leaves are compared exactly.
+Colours are 64-bit hashes of structure. They only say where to look: the symmetries and the leaves
+they lead to are compared exactly.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Colours = npt.NDArray[np.uint64]
-Matrix = npt.NDArray[np.bool_]
+from graphwright.graphs.refinement import (
+    Colours,
+    Indices,
+    Matrix,
+    individualised,
+    initial_colours,
+    refine,
+    singled_out,
+    smallest_tie,
+)
 
 # Beyond this many refinements a search only descends. Collaboration graphs need a few hundred;
 # graphs built to defeat refinement would need exponentially many.
 REFINEMENT_LIMIT = 5000
-
-_OWN, _BELOW, _ABOVE, _MIX_1, _MIX_2 = (
-    np.uint64(constant)
-    for constant in (
-        0x9E3779B97F4A7C15,
-        0xC2B2AE3D27D4EB4F,
-        0x165667B19E3779F9,
-        0xBF58476D1CE4E5B9,
-        0x94D049BB133111EB,
-    )
-)
 
 
 def canonical_ranks(labels: Sequence[int], edges: Iterable[tuple[int, int]]) -> tuple[int, ...]:
@@ -48,7 +44,7 @@ def canonical_ranks(labels: Sequence[int], edges: Iterable[tuple[int, int]]) -> 
     tags = np.array(labels, dtype=np.uint64)
     twins = np.array(_twin_ordinals(labels, adjacency), dtype=np.uint64)
     search = _Search(adjacency, tags)
-    leaf = search.best_leaf(search.refine(_mix(tags * _OWN + twins * _BELOW + _ABOVE)[None, :])[0])
+    leaf = search.best_leaf(search.refined(initial_colours(tags, twins)[None, :])[0])
     ranks = np.empty(len(labels), dtype=np.int64)
     ranks[leaf.order] = np.arange(len(labels))
     return tuple(ranks.tolist())
@@ -58,7 +54,7 @@ def canonical_ranks(labels: Sequence[int], edges: Iterable[tuple[int, int]]) -> 
 class _Leaf:
     """A fully resolved colouring: nodes in its order, and the graph as seen in that order."""
 
-    order: npt.NDArray[np.intp]
+    order: Indices
     certificate: bytes
 
 
@@ -67,22 +63,12 @@ class _Search:
 
     def __init__(self, adjacency: Matrix, labels: Colours) -> None:
         self._adjacency, self._labels = adjacency, labels
-        self._below = adjacency.astype(np.uint64)
-        self._above = np.ascontiguousarray(self._below.T)
         self._refinements = 0
 
-    def refine(self, colours: Colours) -> Colours:
-        """Stable refinements of a batch of colourings, shape (k, n)."""
+    def refined(self, colours: Colours) -> Colours:
+        """Stable refinements of a batch of colourings, shape (k, n), counted."""
         self._refinements += len(colours)
-        cells = _cell_counts(colours)
-        while True:
-            spread = _mix(colours)
-            around = (spread @ self._below) * _BELOW + _mix(spread @ self._above) * _ABOVE
-            finer = _mix(colours * _OWN + around)
-            found = _cell_counts(finer)
-            if np.array_equal(found, cells):
-                return colours
-            colours, cells = finer, found
+        return refine(colours, self._adjacency)
 
     def best_leaf(self, colours: Colours) -> _Leaf:
         """The leaf with the smallest certificate below a stable colouring."""
@@ -111,12 +97,12 @@ class _Search:
 
     def _branches(self, colours: Colours) -> Colours:
         """Stable colourings one step down that are not known to be symmetric; none at a leaf."""
-        cell = _smallest_tie(colours)
+        cell = smallest_tie(colours)
         if not len(cell):
             return np.empty((0, len(colours)), dtype=np.uint64)
         split = np.repeat(colours[None, :], len(cell), axis=0)
-        split[np.arange(len(cell)), cell] = _mix(split[np.arange(len(cell)), cell] + _OWN)
-        split = self.refine(split)
+        split[np.arange(len(cell)), cell] = individualised(colours[cell])
+        split = self.refined(split)
         keys = [row.astype(">u8").tobytes() for row in np.sort(split, axis=1)]
         smallest = [row for row, key in enumerate(keys) if key == min(keys)]
         first, *others = smallest
@@ -129,20 +115,19 @@ class _Search:
             return self._resolved(colours, cell)
         return split[[first, *(row for row in others if images[row] is None)]]
 
-    def _resolved(self, colours: Colours, cell: npt.NDArray[np.intp]) -> Colours:
+    def _resolved(self, colours: Colours, cell: Indices) -> Colours:
         ordered = colours.copy()
-        ordered[cell] = _mix(ordered[cell] + np.arange(1, len(cell) + 1, dtype=np.uint64) * _OWN)
-        return self.refine(ordered[None, :])
+        ordinals = np.arange(1, len(cell) + 1, dtype=np.uint64)
+        ordered[cell] = individualised(colours[cell], ordinals)
+        return self.refined(ordered[None, :])
 
-    def _symmetry(
-        self, before: Colours, one: Colours, other: Colours
-    ) -> npt.NDArray[np.intp] | None:
+    def _symmetry(self, before: Colours, one: Colours, other: Colours) -> Indices | None:
         """A symmetry that turns colouring `one` into `other` and respects `before`, if seen.
 
         The guess: nodes that each colouring singled out map to one another by colour, and back
         where the two sets are apart; everything else stays.
         """
-        mine, theirs = _singled_out(before, one), _singled_out(before, other)
+        mine, theirs = singled_out(before, one), singled_out(before, other)
         image = np.arange(len(before))
         if set(mine.tolist()).isdisjoint(theirs.tolist()):
             image[theirs] = mine
@@ -153,13 +138,6 @@ class _Search:
             self._adjacency[np.ix_(image, image)], self._adjacency
         )
         return image if kept else None
-
-
-def _mix(values: Colours) -> Colours:
-    """The finaliser of SplitMix64: every input bit reaches every output bit."""
-    values = (values ^ (values >> np.uint64(30))) * _MIX_1
-    values = (values ^ (values >> np.uint64(27))) * _MIX_2
-    return values ^ (values >> np.uint64(31))
 
 
 def _twin_ordinals(labels: Sequence[int], adjacency: Matrix) -> list[int]:
@@ -173,33 +151,7 @@ def _twin_ordinals(labels: Sequence[int], adjacency: Matrix) -> list[int]:
     return ordinals
 
 
-def _cell_counts(colours: Colours) -> npt.NDArray[np.intp]:
-    ordered = np.sort(colours, axis=1)
-    counts: npt.NDArray[np.intp] = 1 + np.count_nonzero(ordered[:, 1:] != ordered[:, :-1], axis=1)
-    return counts
-
-
-def _smallest_tie(colours: Colours) -> npt.NDArray[np.intp]:
-    """Members of the smallest cell that still holds several nodes; empty if none does."""
-    values, counts = np.unique(colours, return_counts=True)
-    if (tied := counts > 1).any():
-        values, counts = values[tied], counts[tied]
-        return np.flatnonzero(colours == values[np.argmin(counts)])
-    return np.empty(0, dtype=np.intp)
-
-
-def _singled_out(before: Colours, after: Colours) -> npt.NDArray[np.intp]:
-    """Nodes alone in their cell after but not before, in the order of their colours."""
-    alone = np.flatnonzero(_cell_sizes(after) < np.minimum(_cell_sizes(before), 2))
-    return alone[np.argsort(after[alone])]
-
-
-def _cell_sizes(colours: Colours) -> npt.NDArray[np.intp]:
-    _, cell, counts = np.unique(colours, return_inverse=True, return_counts=True)
-    return counts[cell]
-
-
-def _swaps(image: npt.NDArray[np.intp], cell: npt.NDArray[np.intp], one: int, other: int) -> bool:
+def _swaps(image: Indices, cell: Indices, one: int, other: int) -> bool:
     """Whether the symmetry exchanges two members of the cell and leaves the rest in place."""
     moved = cell[image[cell] != cell]
     return bool(image[one] == other and image[other] == one and len(moved) == 2)

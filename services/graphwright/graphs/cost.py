@@ -64,6 +64,9 @@ class CostModel(Protocol):
     def graph_cost(self, graph: Graph) -> float:
         """Sum of the costs of all nodes; raises UnknownModelError."""
 
+    def units(self, graph: Graph) -> float:
+        """`graph_cost` in budget units; raises UnknownModelError."""
+
 
 def call_flops(spec: ModelSpec, prompt: float, output: float) -> float:
     """Operations of one call that reads `prompt` tokens and writes `output` (appendix A.7)."""
