@@ -1,0 +1,38 @@
+"""Small questions to a server on the loopback interface: does it answer yet?"""
+
+import asyncio
+from contextlib import suppress
+
+from graphwright.local.ports import LOOPBACK
+
+ANSWER_SECONDS = 2.0
+
+
+async def accepts(port: int) -> bool:
+    """Whether something accepts connections on this port."""
+    return await _exchange(port, b"", 0) is not None
+
+
+async def greets(port: int, greeting: bytes) -> bool:
+    """Whether the server on this port opens with these bytes."""
+    return await _exchange(port, b"", len(greeting)) == greeting
+
+
+async def http_ok(port: int, path: str) -> bool:
+    """Whether GET of this path is answered with status 200."""
+    request = f"GET {path} HTTP/1.0\r\nHost: {LOOPBACK}:{port}\r\n\r\n".encode()
+    answer = await _exchange(port, request, len(b"HTTP/1.1 200"))
+    return answer is not None and answer.endswith(b" 200")
+
+
+async def _exchange(port: int, request: bytes, length: int) -> bytes | None:
+    """Send, then read `length` bytes; None where nobody answers."""
+    with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
+        async with asyncio.timeout(ANSWER_SECONDS):
+            reader, writer = await asyncio.open_connection(LOOPBACK, port)
+            try:
+                writer.write(request)
+                return await reader.readexactly(length)
+            finally:
+                writer.close()
+    return None
