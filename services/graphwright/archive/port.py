@@ -101,7 +101,12 @@ class Archive(ABC):
 
     @abstractmethod
     async def checkpoint(
-        self, lease: Lease, search: Search, *, state: Mapping[str, Any], trials: Sequence[Trial] = ()
+        self,
+        lease: Lease,
+        search: Search,
+        *,
+        state: Mapping[str, Any],
+        trials: Sequence[Trial] = (),
     ) -> None:
         """In one transaction: store the search, the session's state and finished trials, and
         delete the graded batches they were made of. Raises LeaseLost and writes nothing then."""
@@ -134,7 +139,7 @@ class Archive(ABC):
 
 
 class CallCache(ABC):
-    """Finished calls, shared by executors, bounded and expiring. Losing it costs calls, nothing else."""
+    """Finished calls, shared by executors, bounded and expiring; losing it costs calls only."""
 
     @abstractmethod
     async def find(self, keys: Sequence[str]) -> Mapping[str, Completion]:
