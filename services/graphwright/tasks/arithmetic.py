@@ -1,8 +1,9 @@
 """Multi-step arithmetic: questions, worked answers and the split that keeps tests honest.
 
-A question is a chain of additions and subtractions of natural numbers, read from left to right, such
-as ``47+38-25+61``. Its worked answer repeats the chain with every running total, so a mistake shows
-where it was made: ``47+38=85-25=60+61=121``. The answer proper is the number after the last ``=``.
+A question is a chain of additions and subtractions of natural numbers, read from left to right,
+such as ``247+38-125+361``. Its worked answer repeats the chain with every running total, so that a
+mistake shows where it was made: ``247+38=285-125=160+361=521``. The answer proper is the number
+after the last ``=``.
 
 A question whose text hashes below `HELD_OUT_BELOW` is held out: no pocket model is ever trained on
 it, and every task set is drawn from such questions only.
@@ -12,9 +13,9 @@ import hashlib
 import random
 import re
 
-MIN_OPERANDS = 3
-MAX_OPERANDS = 5
-MAX_OPERAND = 79
+MIN_OPERANDS = 4
+MAX_OPERANDS = 6
+MAX_OPERAND = 999
 HELD_OUT_BELOW = 26
 """Of the 256 values of the first byte of the question's SHA-256: about one question in ten."""
 

@@ -1,0 +1,137 @@
+"""Training examples: plain answers, refinements and fusions, drawn deterministically from a seed.
+
+The candidates in front of a refinement or a fusion are partly corrupted by rule and partly what
+the models themselves answered when they were sampled (the drafts), as both kinds of mistake occur
+in use. Held-out questions never appear.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine import Engine, Request
+
+from graphwright.tasks import arithmetic
+
+MOST_FUSED = 4
+MOST_REFINED = 2
+DRAFTED_QUESTIONS = 10_000
+MOST_TOKENS = 80
+Drafts = dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A prompt and the text that should follow it."""
+
+    prompt: str
+    answer: str
+
+    def __len__(self) -> int:
+        return len(self.prompt) + len(self.answer)
+
+
+@dataclass(frozen=True)
+class Mix:
+    """How often each kind of prompt is drawn; what is left over is the plain answer."""
+
+    refine: float
+    fuse: float
+    drafted: float = 0.0
+    """Share of the refine and fuse prompts whose candidates are drafts of models."""
+
+
+@dataclass
+class Source:
+    """Draws examples; the same seed and step give the same examples."""
+
+    seed: int
+    drafts: Drafts = field(default_factory=dict)
+    draws: int = 0
+    """How often the drafts have been renewed."""
+
+    def draw(self, writers: Sequence[Engine], number: int) -> None:
+        """Renew the drafts: what each writer answers to some thousand questions."""
+        rng = random.Random(f"{self.seed}/drafts/{number}")
+        drafts: Drafts = {trainable(rng): [] for _ in range(DRAFTED_QUESTIONS)}
+        requests = [
+            Request(answer_prompt(question), MOST_TOKENS, temperature=0.9, seed=rng.getrandbits(64))
+            for question in drafts
+            for _ in range(MOST_FUSED)
+        ]
+        for writer in writers:
+            for start in range(0, len(requests), 64):
+                part = requests[start : start + 64]
+                for request, done in zip(part, writer.complete(part), strict=True):
+                    question = request.prompt.removeprefix("Q ").removesuffix("\nA ")
+                    drafts[question].append(done.text)
+        self.drafts, self.draws = drafts, number
+
+    def batch(self, step: int, count: int, mix: Mix) -> list[Example]:
+        """The examples of one training step."""
+        rng = random.Random(f"{self.seed}/{step}")
+        pool = list(self.drafts)
+        return [self._example(rng, mix, pool) for _ in range(count)]
+
+    def _example(self, rng: random.Random, mix: Mix, pool: Sequence[str]) -> Example:
+        roll = rng.random()
+        if roll >= mix.refine + mix.fuse:
+            question = trainable(rng)
+            return Example(answer_prompt(question), arithmetic.solve(question) + "\n")
+        fuse = roll < mix.fuse
+        count = rng.randint(2, MOST_FUSED) if fuse else rng.randint(1, MOST_REFINED)
+        if pool and rng.random() < mix.drafted:
+            question = rng.choice(pool)
+            candidates = rng.sample(self.drafts[question], count)
+        else:
+            question = trainable(rng)
+            rate = rng.uniform(0.05, 0.4)
+            candidates = [corrupt(question, rate, rng) for _ in range(count)]
+        return Example(
+            role_prompt(question, "F" if fuse else "R", candidates),
+            arithmetic.solve(question) + "\n",
+        )
+
+
+def trainable(rng: random.Random) -> str:
+    """A question that training may see."""
+    while arithmetic.is_held_out(question := arithmetic.generate(rng)):
+        pass
+    return question
+
+
+def answer_prompt(question: str) -> str:
+    """The prompt of a node without predecessors."""
+    return f"Q {question}\nA "
+
+
+def role_prompt(question: str, mark: str, candidates: Sequence[str]) -> str:
+    """The prompt of a refining (mark `R`) or fusing (mark `F`) node."""
+    return f"Q {question}\n" + "".join(f"{mark} {text}\n" for text in candidates) + "A "
+
+
+def corrupt(question: str, rate: float, rng: random.Random) -> str:
+    """A worked answer with each total wrong with probability `rate`; later steps follow on."""
+    first, *rest = arithmetic.terms(question)
+    total, parts = first, [str(first)]
+    for term in rest:
+        total = max(0, total + term)
+        if rng.random() < rate:
+            total = _wrong(total, rng)
+        parts.append(f"{term:+d}={total}")
+    return "".join(parts)
+
+
+def _wrong(total: int, rng: random.Random) -> int:
+    """A total as a careless reckoner gets it: a slipped carry, a unit off, two digits swapped."""
+    kind = rng.random()
+    if kind < 0.45:
+        return max(0, total + rng.choice((-10, 10)))
+    if kind < 0.8:
+        return max(0, total + rng.choice((-2, -1, 1, 2)))
+    digits = list(str(total))
+    if kind < 0.9:
+        digits.reverse()
+    else:
+        digits[rng.randrange(len(digits))] = str(rng.randrange(10))
+    return int("".join(digits))
