@@ -7,7 +7,13 @@ import structlog
 
 from graphwright.bus.port import Bus, Rejected
 from graphwright.evaluator.graders.port import Grader
-from graphwright.search.messages import BatchExecuted, BatchGraded, Execution, Grade, GradedExecution
+from graphwright.search.messages import (
+    BatchExecuted,
+    BatchGraded,
+    Execution,
+    Grade,
+    GradedExecution,
+)
 from graphwright.tasks.catalog import UnknownTask
 from graphwright.tasks.taskset import TaskSet
 from graphwright.telemetry import metrics

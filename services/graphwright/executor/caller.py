@@ -1,7 +1,7 @@
 """Making one call: the shared cache, calls under way, concurrency limits, retries.
 
-A call that cannot succeed is a `CallFailed` result, an empty output that flags its run. A server that
-cannot be reached is not the graph's fault: the error passes through, and the batch is tried again.
+A call that cannot succeed has an empty output and says why, which flags its run. A server that cannot
+be reached is not the graph's fault: the error passes through, and the batch is tried again.
 """
 
 import asyncio
@@ -109,9 +109,7 @@ class Caller:
         await self._writes.submit((key, completion))
         return CallResult(completion, executed=True)
 
-    async def _complete(
-        self, model: str, prompt: str, sampling: Sampling, seed: int
-    ) -> Completion:
+    async def _complete(self, model: str, prompt: str, sampling: Sampling, seed: int) -> Completion:
         pause = FIRST_PAUSE_SECONDS
         for attempt in range(1, ATTEMPTS + 1):
             try:

@@ -31,6 +31,6 @@ async def run_question(
             # Predecessors come first in a plan, so their tasks exist when they are asked for.
             for name, call in plan.calls.items():
                 tasks[name] = group.create_task(run(call))
-    except* Exception as failures:  # noqa: BLE001 -- unwrapped, not swallowed
+    except* Exception as failures:
         raise failures.exceptions[0] from None
     return {name: task.result() for name, task in tasks.items()}

@@ -1,1 +1,1 @@
-"""What a search is made of, free of I/O: specification, trials, objective and the ring's messages."""
+"""What a search is made of: specification, trials, objective, the ring's messages. No I/O."""

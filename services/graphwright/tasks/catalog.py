@@ -99,7 +99,7 @@ def _build(name: str, file: TaskFile) -> TaskSet:
 
 
 def _lengths(prompts: Prompts, questions: Sequence[Question]) -> TaskLengths:
-    """Mean lengths in characters, the tokens of the pocket models; the stop token counts as output."""
+    """Mean lengths in characters, the pocket models' tokens; the stop token counts as output."""
     return TaskLengths(
         prompt=fmean(len(prompts.answer.render(q.text, ())) for q in questions),
         output=fmean(len(q.reference) + 1 for q in questions),

@@ -12,8 +12,8 @@ from hashlib import sha256
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from graphwright.graphs.model_spec import TaskLengths
 from graphwright.graphs.graph import Role
+from graphwright.graphs.model_spec import TaskLengths
 
 
 class Split(StrEnum):

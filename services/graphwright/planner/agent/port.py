@@ -5,12 +5,11 @@ by the optimizer: an agent may propose anything, only what is within the rules t
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from graphwright.graphs.graph import Graph, Role
+from graphwright.graphs.graph import Edge, Role
 
 
 class _Value(BaseModel):
@@ -49,8 +48,11 @@ class FamilySizePreference(_Value):
 
 
 class SelectInstances(_Value):
-    """Stage 2: how many of which models? `feasible` lists multisets that can fit, with the share
-    of the budget that their cheapest connected graph takes."""
+    """Stage 2: how many of which models? At most `count` multisets.
+
+    `feasible` lists multisets that can fit (model names in node order, the last the sink's) with
+    the share of the budget that their cheapest connected graph takes.
+    """
 
     kind: Literal["select_instances"] = "select_instances"
     limit: float
@@ -61,33 +63,35 @@ class SelectInstances(_Value):
 
 
 class InstanceChoice(_Value):
-    """Multisets to try, each a tuple of model names in node order (the last is the sink)."""
+    """Multisets to try, out of those that are feasible."""
 
     kind: Literal["instances"] = "instances"
     multisets: tuple[tuple[str, ...], ...] = Field(min_length=1)
 
 
 class GraphReport(_Value):
-    """A graph over the current nodes and how it did: `advantage` is its score less the mean of
-    its round, which all graphs of a round share their questions for."""
+    """A graph over the current nodes and how it did.
 
-    edges: tuple[tuple[int, int], ...]
+    `edges` are between those nodes that reach the sink, `roles` are of all nodes. `advantage` is
+    the score less the mean of its round, all graphs of which answered the same questions.
+    """
+
+    edges: tuple[Edge, ...]
     roles: tuple[Role, ...]
-    nodes: int
     width: int
     depth: int
     units: float
     score: float
     advantage: float
     latency_seconds: float
-    round: int
 
 
 class UpdateDistribution(_Value):
     """The loop: how should the distribution move, and which graph should be tried next?
 
-    `models` are the nodes' models; `edge_probabilities[i][j]` for i < j. `history` holds the last
-    round whole, and the best and worst before it.
+    `models` are the nodes' models, the last one's being the sink's; `edge_probabilities[i][j]`
+    counts for i < j; `node_units[i][d]` is what node i costs with d predecessors. `last_round` is
+    whole, `history` holds the best and worst graphs before it.
     """
 
     kind: Literal["update_distribution"] = "update_distribution"
@@ -95,17 +99,18 @@ class UpdateDistribution(_Value):
     models: tuple[str, ...]
     edge_probabilities: tuple[tuple[float, ...], ...]
     fuser_probabilities: tuple[float, ...]
+    node_units: tuple[tuple[float, ...], ...]
     last_round: tuple[GraphReport, ...]
     history: tuple[GraphReport, ...]
 
 
 class DistributionUpdate(_Value):
-    """Changed edge and fuser probabilities (unnamed ones stay), and the agent's own graph."""
+    """Changed probabilities (those of unnamed edges and nodes stay), and the agent's own graph."""
 
     kind: Literal["distribution_update"] = "distribution_update"
-    edge_probabilities: Mapping[tuple[int, int], float] = {}
-    fuser_probabilities: Mapping[int, float] = {}
-    edges: tuple[tuple[int, int], ...]
+    edge_probabilities: tuple[tuple[Edge, float], ...] = ()
+    fuser_probabilities: tuple[tuple[int, float], ...] = ()
+    edges: tuple[Edge, ...]
     roles: tuple[Role, ...]
 
 
@@ -137,9 +142,3 @@ class Agent(ABC):
                 return await self.select_instances(request)
             case UpdateDistribution():
                 return await self.update_distribution(request)
-
-
-def named(graph: Graph) -> str:
-    """A graph in one line, for logs and prompts."""
-    nodes = ", ".join(f"{i}:{n.role}:{n.model}" for i, n in enumerate(graph.nodes))
-    return f"[{nodes}] " + " ".join(f"{a}>{b}" for a, b in graph.edges)

@@ -41,7 +41,9 @@ class Problem:
     @property
     def affordable(self) -> tuple[ModelSpec, ...]:
         """Models of which one call fits the budget, the cheapest first."""
-        price = {spec.name: self.cost.node_cost(spec.name, 0) / self.cost.unit for spec in self.models}
+        price = {
+            spec.name: self.cost.node_cost(spec.name, 0) / self.cost.unit for spec in self.models
+        }
         within = [spec for spec in self.models if price[spec.name] <= self.limit]
         return tuple(sorted(within, key=lambda spec: (price[spec.name], spec.name)))
 
@@ -54,7 +56,7 @@ class UnreadableState(ValueError):
 
 
 class Optimizer(ABC):
-    """Proposes candidates within the budget; deterministic in the problem's seed and its history."""
+    """Proposes candidates within the budget; deterministic in the problem and the trials."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
