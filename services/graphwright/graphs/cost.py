@@ -150,8 +150,8 @@ class DollarCost(_TokenCost):
 
     def node_cost(self, model: str, in_degree: int) -> float:
         """Price of the tokens read and written; raises UnknownModelError."""
-        _, per_predecessor, root = self.quadratic_coefficients(model)
-        return per_predecessor * in_degree + root
+        prompt = self.lengths.prompt + in_degree * self.lengths.output
+        return call_usd(self.spec(model), prompt, self.lengths.output)
 
     def quadratic_coefficients(self, model: str) -> tuple[float, float, float]:
         """Tokens read grow linearly with d, so alpha is 0; raises UnknownModelError."""
