@@ -193,10 +193,8 @@ def choose(logits: Floats, temperature: float, top_k: int, top_p: float, draw: f
     if temperature <= 0.0 or top_k == 1:
         return best
     chance = np.empty(size, np.float64)
-    total = 0.0
     for j in range(size):
         chance[j] = math.exp((float(logits[j]) - float(logits[best])) / temperature)
-        total += chance[j]
     if top_k > 0 or top_p < 1.0:
         for j in range(1, size):  # insertion sort, likeliest first, equal ones by number
             token, at = order[j], j
@@ -205,23 +203,28 @@ def choose(logits: Floats, temperature: float, top_k: int, top_p: float, draw: f
                 at -= 1
             order[at] = token
         keep = min(size, top_k) if top_k > 0 else size
-        limit = total if top_p >= 1.0 else top_p * total
-        total = 0.0
-        for j in range(keep):
-            total += chance[order[j]]
-            if total >= limit:
-                keep = j + 1
-    return _invert(chance, order, keep, draw * total)
+        keep = _reach(chance, order, keep, top_p * _reached(chance, order, keep)) + 1
+    return order[_reach(chance, order, keep, draw * _reached(chance, order, keep))]
 
 
 @njit(cache=True, nogil=True)
-def _invert(chance: NDArray[np.float64], order: Ints, keep: int, target: float) -> int:
+def _reached(chance: NDArray[np.float64], order: Ints, keep: int) -> float:
+    """The sum of the first `keep` chances."""
+    total = 0.0
+    for j in range(keep):
+        total += chance[order[j]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _reach(chance: NDArray[np.float64], order: Ints, keep: int, target: float) -> int:
+    """The place, among the first `keep`, at which the running sum of chances passes `target`."""
     running = 0.0
     for j in range(keep):
         running += chance[order[j]]
         if running > target:
-            return order[j]
-    return order[keep - 1]
+            return j
+    return keep - 1
 
 
 @njit(cache=True, nogil=True)
