@@ -1,0 +1,1 @@
+"""The `graphwright` command."""

@@ -1,7 +1,7 @@
 """Making one call: the shared cache, calls under way, concurrency limits, retries.
 
-A call that cannot succeed has an empty output and says why, which flags its run. A server that cannot
-be reached is not the graph's fault: the error passes through, and the batch is tried again.
+A call that cannot succeed has an empty output and says why, which flags its run. A server that
+cannot be reached is not the graph's fault: the error passes through, and the batch is tried again.
 """
 
 import asyncio
@@ -90,6 +90,13 @@ class Caller:
         task.add_done_callback(lambda _: self._under_way.pop(key, None))
         self._under_way[key] = SharedTask(task)
         return await self._under_way[key].result()
+
+    async def close(self) -> None:
+        """Close the models."""
+        await self._lookups.close()
+        await self._writes.close()
+        for model in self._models.values():
+            await model.close()
 
     async def _call(
         self, key: str, model: str, prompt: str, sampling: Sampling, seed: int

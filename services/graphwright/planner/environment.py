@@ -127,7 +127,7 @@ class Environment:
         ]
 
     async def _obtain(self, command: ExecuteBatch) -> BatchGraded:
-        answer = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[BatchGraded] = asyncio.get_running_loop().create_future()
         self._awaited[command.batch_id] = answer
         # A later lease sends with higher numbers, so that the bus does not take its batches for
         # duplicates of those of its predecessor.

@@ -1,0 +1,5 @@
+"""Runs the evaluator: `python -m graphwright.evaluator`."""
+
+from graphwright.evaluator.app import main
+
+main()

@@ -1,0 +1,5 @@
+"""Runs the executor: `python -m graphwright.executor`."""
+
+from graphwright.executor.app import main
+
+main()
