@@ -20,16 +20,16 @@ from graphwright.graphs.refinement import (
     Colours,
     Indices,
     Matrix,
+    Refiner,
     individualised,
     initial_colours,
-    refine,
     singled_out,
     smallest_tie,
 )
 
 # Beyond this many refinements a search only descends. Collaboration graphs need a few hundred;
 # graphs built to defeat refinement would need exponentially many.
-REFINEMENT_LIMIT = 5000
+REFINEMENT_LIMIT = 20_000
 
 
 def canonical_ranks(labels: Sequence[int], edges: Iterable[tuple[int, int]]) -> tuple[int, ...]:
@@ -63,12 +63,12 @@ class _Search:
 
     def __init__(self, adjacency: Matrix, labels: Colours) -> None:
         self._adjacency, self._labels = adjacency, labels
-        self._refinements = 0
+        self._refiner, self._refinements = Refiner(adjacency), 0
 
     def refined(self, colours: Colours) -> Colours:
         """Stable refinements of a batch of colourings, shape (k, n), counted."""
         self._refinements += len(colours)
-        return refine(colours, self._adjacency)
+        return self._refiner.refine(colours)
 
     def best_leaf(self, colours: Colours) -> _Leaf:
         """The leaf with the smallest certificate below a stable colouring."""
@@ -76,12 +76,15 @@ class _Search:
         if not len(branches):
             return self._leaf(colours)
         best = self.best_leaf(branches[0])
+        seen = {best.certificate}
         for branch in branches[1:]:
             if self._refinements > REFINEMENT_LIMIT:
                 break
-            # A descent that ends in the same graph proves a symmetry: nothing else lies there.
-            if self._any_leaf(branch).certificate != best.certificate:
-                best = min(best, self.best_leaf(branch), key=lambda leaf: leaf.certificate)
+            # A descent that ends in a graph seen before proves a symmetry: nothing else is here.
+            if (probe := self._any_leaf(branch).certificate) not in seen:
+                found = self.best_leaf(branch)
+                seen |= {probe, found.certificate}
+                best = min(best, found, key=lambda leaf: leaf.certificate)
         return best
 
     def _any_leaf(self, colours: Colours) -> _Leaf:

@@ -5,6 +5,8 @@ hashes its own and those of its predecessors and successors as multisets (Weisfe
 rounds repeat until no cell of equal colours splits. Everything is invariant under renumbering.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -35,20 +37,45 @@ def individualised(colours: Colours, ordinals: Colours | int = 1) -> Colours:
     return mix(colours + np.asarray(ordinals, dtype=np.uint64) * _OWN)
 
 
-def refine(colours: Colours, adjacency: Matrix) -> Colours:
-    """Stable refinements of a batch of colourings, shape (k, n), of one graph."""
-    below = adjacency.astype(np.uint64)
-    above = np.ascontiguousarray(below.T)
-    cells = cell_counts(colours)
-    while True:
-        spread = mix(colours)
-        # Wrapping sums of mixed colours are multiset hashes.
-        around = (spread @ below) * _BELOW + mix(spread @ above) * _ABOVE
-        finer = mix(colours * _OWN + around)
-        found = cell_counts(finer)
-        if np.array_equal(found, cells):
-            return colours
-        colours, cells = finer, found
+class Refiner:
+    """Refines colourings of one graph, many at a time."""
+
+    def __init__(self, adjacency: Matrix) -> None:
+        """Lay out who reads whom, both ways; `adjacency` is (n, n)."""
+        self._predecessors = _Neighbours.along(adjacency.T)
+        self._successors = _Neighbours.along(adjacency)
+
+    def refine(self, colours: Colours) -> Colours:
+        """Stable refinements of a batch of colourings, shape (k, n)."""
+        cells = cell_counts(colours)
+        while True:
+            spread = mix(colours)
+            around = self._predecessors.sums(spread) * _BELOW
+            around += mix(self._successors.sums(spread)) * _ABOVE
+            finer = mix(colours * _OWN + around)
+            found = cell_counts(finer)
+            if np.array_equal(found, cells):
+                return colours
+            colours, cells = finer, found
+
+
+@dataclass(frozen=True)
+class _Neighbours:
+    """The neighbours of all nodes one way, end to end, and where each node's begin and end."""
+
+    members: Indices
+    bounds: Indices
+
+    @classmethod
+    def along(cls, rows: Matrix) -> "_Neighbours":
+        return cls(np.nonzero(rows)[1], np.append(0, np.cumsum(rows.sum(axis=1))))
+
+    def sums(self, values: Colours) -> Colours:
+        """(k, n) sums over neighbours, wrapping: of mixed colours these are multiset hashes."""
+        running = np.zeros((len(values), len(self.members) + 1), dtype=np.uint64)
+        np.cumsum(values[:, self.members], axis=1, out=running[:, 1:])
+        ends: Colours = running[:, self.bounds]
+        return ends[:, 1:] - ends[:, :-1]
 
 
 def mix(values: Colours) -> Colours:

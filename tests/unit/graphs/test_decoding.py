@@ -23,13 +23,11 @@ from graphwright.graphs.distribution import (
 from graphwright.graphs.graph import Edge, Graph, Role
 
 MODELS = ("small", "middle", "large")
-COST = FlopsCost(
-    [
-        ModelSpec(name=name, family="f", parameters=size, layers=16, hidden_size=2048)
-        for name, size in zip(MODELS, (1e9, 2e9, 5e9), strict=True)
-    ],
-    TaskLengths(prompt=200, output=100),
-)
+COST_MODELS = [
+    ModelSpec(name=name, family="f", parameters=size, layers=16, hidden_size=2048)
+    for name, size in zip(MODELS, (1e9, 2e9, 5e9), strict=True)
+]
+COST = FlopsCost(COST_MODELS, TaskLengths(prompt=200, output=100))
 
 
 class PlainCost:
@@ -172,6 +170,28 @@ def test_remaining_ties_go_to_the_highest_number() -> None:
     distribution = GraphDistribution.uniform(5, MODELS, 0.1)
     assert prune(draw, distribution, PLAIN, 7)[2] == (3,)
     assert prune(draw, distribution, PLAIN, 5)[2] == (2, 3)
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_rounding_does_not_break_a_tie(forward: bool) -> None:
+    """0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ in the last bit; the nodes are still tied."""
+    odds = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]][:: 1 if forward else -1])
+    logits = np.full((5, 5), -30.0)
+    logits[:2, 2:] = np.log(odds) - np.log1p(-odds)
+    distribution = GraphDistribution(MODELS, logits, np.zeros((5, 2)), np.zeros((5, 3)))
+    draw = draw_of("ssmmm", (0, 4), (1, 4), (2, 4), (3, 4))
+    assert prune(draw, distribution, PLAIN, 11)[2] == (1,)
+
+
+@given(distributions, seeds)
+@settings(max_examples=60)
+def test_a_budget_of_exactly_its_cost_admits_a_graph(
+    distribution: GraphDistribution, seed: int
+) -> None:
+    cost = FlopsCost(COST_MODELS, TaskLengths(prompt=200.3, output=100.7))
+    draw = sample(distribution, np.random.default_rng(seed))
+    limit = cost.units(draw.graph(distribution))
+    assert prune(draw, distribution, cost, limit)[2] == ()
 
 
 def test_what_lost_its_path_goes_too() -> None:

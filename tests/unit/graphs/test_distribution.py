@@ -228,6 +228,14 @@ def test_an_impossible_probability_is_refused() -> None:
         GraphDistribution.uniform(2, ["m"], 1.5)
 
 
+def test_logits_of_descending_edges_are_forgotten() -> None:
+    tables = np.zeros((2, 2)), np.zeros((2, 1))
+    one = GraphDistribution(("m",), np.full((2, 2), 3.0), *tables)
+    other = GraphDistribution(("m",), np.array([[-1.0, 3.0], [-2.0, 7.0]]), *tables)
+    assert one == other
+    assert one.edge_logits.tolist() == [[0, 3], [0, 0]]
+
+
 def test_parameters_are_copied_and_read_only() -> None:
     logits = np.zeros((2, 2))
     distribution = GraphDistribution(("m",), logits, np.zeros((2, 2)), np.zeros((2, 1)))
@@ -254,6 +262,7 @@ def test_extreme_logits_do_not_overflow(logit: float) -> None:
 def test_silenced_nodes_stay_but_say_nothing() -> None:
     chain = Draw(np.eye(4, k=1, dtype=np.bool_), np.zeros(4, int), np.zeros(4, int))
     silent = chain.silenced([1])
+    assert np.argwhere(silent.adjacency).tolist() == [[2, 3]]
     assert silent.kept() == (2, 3)
     assert chain.kept() == (0, 1, 2, 3)
     assert chain.without([1]).kept() == (1, 2)
