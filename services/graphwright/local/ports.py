@@ -1,7 +1,9 @@
 """TCP ports on the loopback interface: finding free ones, noticing taken ones."""
 
 import socket
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 
 from graphwright.local.errors import PortTaken
 
@@ -29,14 +31,29 @@ def free_ports(count: int) -> list[int]:
         return [int(probe.getsockname()[1]) for probe in probes]
 
 
-def choose(option: str, asked: int | None, usual: int) -> int:
-    """The port asked for; where none was, the usual one or, if that is taken, any free one.
+@dataclass(frozen=True)
+class PortWish:
+    """A port for `name`: the one that `option` asked for, else the usual one."""
+
+    name: str
+    option: str
+    asked: int | None
+    usual: int
+
+
+def choose(wishes: Sequence[PortWish]) -> dict[str, int]:
+    """A port per name. Where none was asked for and the usual one is taken, any free one serves.
 
     Raises:
-        PortTaken: a port was asked for and is in use.
+        PortTaken: a port was asked for and is in use, or was asked for twice.
     """
-    if asked is None:
-        return free_ports(1)[0] if is_taken(usual) else usual
-    if is_taken(asked):
-        raise PortTaken(option, asked)
-    return asked
+    spare = iter(free_ports(len(wishes)))
+    chosen: dict[str, int] = {}
+    for wish in sorted(wishes, key=lambda wish: wish.asked is None):
+        port = wish.usual if wish.asked is None else wish.asked
+        if port in chosen.values() or is_taken(port):
+            if wish.asked is not None:
+                raise PortTaken(wish.option, port)
+            port = next(spare)
+        chosen[wish.name] = port
+    return chosen

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from urllib.parse import urlsplit
 
 from graphwright.local.ports import LOOPBACK
 
@@ -18,10 +19,11 @@ async def greets(port: int, greeting: bytes) -> bool:
     return await _exchange(port, b"", len(greeting)) == greeting
 
 
-async def http_ok(port: int, path: str) -> bool:
-    """Whether GET of this path is answered with status 200."""
-    request = f"GET {path} HTTP/1.0\r\nHost: {LOOPBACK}:{port}\r\n\r\n".encode()
-    answer = await _exchange(port, request, len(b"HTTP/1.1 200"))
+async def http_ok(url: str) -> bool:
+    """Whether GET of a page on the loopback interface is answered with status 200."""
+    parts = urlsplit(url)
+    request = f"GET {parts.path} HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode()
+    answer = await _exchange(parts.port or 80, request, len(b"HTTP/1.1 200"))
     return answer is not None and answer.endswith(b" 200")
 
 

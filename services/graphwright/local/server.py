@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 
 from graphwright.local.errors import StartFailed
 from graphwright.local.guard import Guard
+from graphwright.local.probes import http_ok
 from graphwright.local.processes import Launch, Process, spawn
 
 POLL_SECONDS = 0.05
@@ -21,6 +22,7 @@ class Server(ABC):
     """One server process with its folder; the same ports and data at every start."""
 
     name: ClassVar[str]
+    variable: ClassVar[str] = ""  # of the environment, for a server of one's own instead
     start_seconds: ClassVar[float] = 60.0
     grace_seconds: ClassVar[float] = 10.0
 
@@ -33,9 +35,19 @@ class Server(ABC):
     def launch(self) -> Launch:
         """Program, arguments and environment; may prepare folders."""
 
-    @abstractmethod
     async def ready(self) -> bool:
         """Whether it serves; may do what must be done once after the start."""
+        return await http_ok(self.ready_url)
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """Where its clients find it."""
+
+    @property
+    def ready_url(self) -> str:
+        """Answered with status 200 while it serves; empty for a server that has no such page."""
+        return ""
 
     @property
     def label(self) -> str:

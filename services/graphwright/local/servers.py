@@ -13,7 +13,7 @@ from pymongo import AsyncMongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
 from graphwright.local.ports import LOOPBACK, free_ports
-from graphwright.local.probes import accepts, greets, http_ok
+from graphwright.local.probes import accepts, greets
 from graphwright.local.processes import Launch
 from graphwright.local.repository import link_backend, pocket_repository
 from graphwright.local.server import Server
@@ -35,6 +35,7 @@ class NatsServer(Server):
     """NATS with JetStream on file storage."""
 
     name: ClassVar[str] = "nats"
+    variable: ClassVar[str] = "NATS_URL"
 
     def __init__(self, folder: Path, port: int, log: Path | None = None) -> None:
         super().__init__(log or folder / "nats.log")
@@ -61,6 +62,7 @@ class MongoServer(Server):
     """MongoDB as a replica set of one, which transactions and change streams need."""
 
     name: ClassVar[str] = "mongodb"
+    variable: ClassVar[str] = "MONGODB_URI"
 
     def __init__(self, folder: Path, port: int, log: Path | None = None) -> None:
         super().__init__(log or folder.with_suffix(".log"))
@@ -124,6 +126,7 @@ class TritonServer(Server):
     """Triton Inference Server on the CPU, with its Python backend."""
 
     name: ClassVar[str] = "triton"
+    variable: ClassVar[str] = "TRITON_URL"
     start_seconds: ClassVar[float] = 180.0  # a first start compiles the models' code
 
     def __init__(
@@ -142,6 +145,11 @@ class TritonServer(Server):
         return f"{LOOPBACK}:{self.grpc_port}"
 
     @property
+    def url(self) -> str:
+        """Clients speak gRPC."""
+        return self.grpc_url
+
+    @property
     def http_url(self) -> str:
         """Root of the HTTP API."""
         return f"http://{LOOPBACK}:{self.http_port}"
@@ -154,6 +162,7 @@ class TritonServer(Server):
     def launch(self) -> Launch:
         """Listens on the loopback interface only and leaves GPUs alone."""
         wheel = triton_wheel()
+        self.sweep()
         command = (
             *(str(wheel.program), "--model-repository", str(self.models)),
             *("--backend-directory", str(link_backend(self.folder / "backends", wheel))),
@@ -185,9 +194,10 @@ class TritonServer(Server):
         self._settings.compiled.mkdir(parents=True, exist_ok=True)
         return environment
 
-    async def ready(self) -> bool:
+    @property
+    def ready_url(self) -> str:
         """Triton opens its ports once all models are loaded."""
-        return await http_ok(self.http_port, "/v2/health/ready")
+        return f"{self.http_url}/v2/health/ready"
 
 
 def nats_server(folder: Path) -> AbstractAsyncContextManager[NatsServer]:

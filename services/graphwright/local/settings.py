@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 import graphwright
@@ -30,6 +30,12 @@ class LocalSettings(BaseSettings):
     nats_url: str | None = Field(default=None, validation_alias="NATS_URL")
     mongodb_uri: str | None = Field(default=None, validation_alias="MONGODB_URI")
     triton_url: str | None = Field(default=None, validation_alias="TRITON_URL")
+
+    @field_validator("home")
+    @classmethod
+    def _from_anywhere(cls, home: Path) -> Path:
+        """A later command may run in another folder."""
+        return home.absolute()
 
     @property
     def pocket(self) -> Path:
