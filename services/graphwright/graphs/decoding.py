@@ -89,7 +89,8 @@ def sample_within(
 
     Draws over budget are rejected; after `attempts` of them the last is pruned. The result has
     the size of the distribution: pruned nodes merely lose their edges, so that log-probability
-    and gradient are defined. Raises BudgetTooSmall if pruning cannot help.
+    and gradient are defined. Raises BudgetTooSmall if the sink of that last draw alone exceeds
+    the limit: a distribution should offer only models of which one root fits.
     """
     units = _pricing(distribution, cost)
     for _ in range(attempts):
