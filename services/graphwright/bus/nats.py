@@ -1,0 +1,271 @@
+"""`NatsBus`: the bus port on NATS JetStream.
+
+Messages are acknowledged only when their handler has returned; handlers are kept alive by renewing
+a short acknowledgement wait, because the server redelivers on nothing but its expiry.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from typing import Protocol
+
+import structlog
+from nats.aio.client import Client
+from nats.errors import Error
+from nats.js.errors import ServiceUnavailableError
+
+from graphwright.bus.nats_blobs import Blobs
+from graphwright.bus.nats_dead import KIND, SEARCH, DeadLetters
+from graphwright.bus.nats_events import EventFeed
+from graphwright.bus.nats_handling import DeliveryPolicy, Handling, Observe
+from graphwright.bus.nats_publishing import Publisher
+from graphwright.bus.nats_pull import Pull
+from graphwright.bus.nats_slots import Slots
+from graphwright.bus.nats_streams import (
+    Layout,
+    durable_config,
+    ensure_consumer,
+    ensure_stream,
+    remove_consumer,
+)
+from graphwright.bus.nats_sweep import sweep
+from graphwright.bus.nats_undertaker import UNDERTAKER, Undertaker
+from graphwright.bus.port import Bus, BusUnavailable, Handler, M
+from graphwright.converters.wire import encode
+from graphwright.search.messages import RingMessage
+from graphwright.search.search import SearchEvent
+
+CLOSE_SECONDS = 5.0
+PAUSE = 0.2
+
+log = structlog.get_logger()
+
+
+class _Reconnecting(Protocol):
+    def reconnected(self) -> None: ...
+
+
+class NatsBus(Bus):
+    """The ring on JetStream; made by `connect`."""
+
+    def __init__(self, layout: Layout, policy: DeliveryPolicy, observe: Observe | None) -> None:
+        self._layout = layout
+        self._policy = policy
+        self._observe: Observe = observe or _unobserved
+        self._connection = Client()
+        self._js = self._connection.jetstream()
+        self._blobs = Blobs(self._js, layout.bucket)
+        self._dead = DeadLetters(self._js, layout)
+        self._publisher = Publisher(self._connection, self._js, self._blobs, layout)
+        self._readers: set[_Reconnecting] = set()
+        self._background = AsyncExitStack()
+
+    @classmethod
+    async def connect(
+        cls,
+        url: str,
+        *,
+        namespace: str = "graphwright",
+        name: str = "",
+        ack_wait: float = 30.0,
+        max_deliver: int = 5,
+        drain_seconds: float = 20.0,
+        backoff: float = 1.0,
+        connect_seconds: float = 10.0,
+        replicas: int = 1,
+        observe: Observe | None = None,
+    ) -> "NatsBus":
+        """Connect to one of the servers in `url` (separated by commas) and prepare the streams.
+
+        `name` is what the server's monitoring shows; `observe` is told (kind, outcome) of every
+        message; times in seconds, explained at `DeliveryPolicy`.
+
+        Raises:
+            BusUnavailable: no server with JetStream answers within `connect_seconds`.
+            StreamConflict: a stream is in the way, or the server has no room.
+        """
+        policy = DeliveryPolicy(ack_wait, max_deliver, drain_seconds, backoff)
+        bus = cls(Layout(namespace, replicas), policy, observe)
+        try:
+            with _unavailable(f"NATS at {url}"):
+                async with asyncio.timeout(connect_seconds):
+                    await bus._open(url.split(","), name)
+        except BaseException:
+            await bus.close()
+            raise
+        return bus
+
+    async def publish(self, message: RingMessage) -> None:
+        """See `Bus.publish`; raises MessageTooLarge over 8 MiB."""
+        kind = type(message).__name__
+        try:
+            with _unavailable(kind):
+                stored = await self._publisher.publish(message)
+        except BusUnavailable:
+            self._observe(kind, "unavailable")
+            raise
+        self._observe(kind, "published" if stored else "duplicate")
+
+    @asynccontextmanager
+    async def consume(
+        self, kind: type[M], handler: Handler[M], *, concurrency: int, search_id: str | None = None
+    ) -> AsyncIterator[None]:
+        """See `Bus.consume`; raises BusUnavailable on entering."""
+        route = self._layout.route(kind, search_id)
+        config = durable_config(
+            route, ack_wait=self._policy.ack_wait, max_deliver=self._policy.max_deliver
+        )
+        handling = Handling(
+            kind,
+            handler,
+            js=self._js,
+            blobs=self._blobs,
+            dead=self._dead,
+            policy=self._policy,
+            observe=self._observe,
+        )
+
+        async def restore() -> None:
+            await self._ensure_streams()
+            await ensure_consumer(self._js, route.stream, config)
+
+        slots = Slots(
+            self._connection,
+            Pull(self._connection, route.stream, route.durable),
+            handling.process,
+            size=concurrency,
+            restore=restore,
+            drain_seconds=self._policy.drain_seconds,
+        )
+        async with AsyncExitStack() as stack:
+            with _unavailable(route.subject):
+                await stack.enter_async_context(slots.running())
+            stack.enter_context(self._reader(slots))
+            yield
+
+    async def forget(self, search_id: str) -> None:
+        """See `Bus.forget`; raises BusUnavailable."""
+        with _unavailable(f"search {search_id}"):
+            for route in self._layout.queues(search_id):
+                await sweep(self._js, self._blobs, route, search_id)
+            graded = self._layout.queues(search_id)[-1]
+            await remove_consumer(self._js, graded.stream, graded.durable)
+            events = self._layout.events(search_id)
+            await self._js.purge_stream(self._layout.stream("EVENTS"), subject=events)
+
+    async def announce(self, event: SearchEvent) -> None:
+        """See `Bus.announce`; never raises for a bus that is away."""
+        headers = {KIND: type(event).__name__, SEARCH: event.search_id}
+        subject = self._layout.events(event.search_id)
+        try:
+            await self._connection.publish(subject, encode(event), headers=headers)
+        except (Error, OSError) as error:
+            log.warning("event_not_announced", search_id=event.search_id, reason=str(error))
+
+    @asynccontextmanager
+    async def events(self, search_id: str) -> AsyncIterator[AsyncIterator[SearchEvent]]:
+        """See `Bus.events`; raises BusUnavailable on entering."""
+        subject = self._layout.events(search_id)
+        name = f"watcher-{self._connection.new_inbox().rpartition('.')[2]}"
+        stream = self._layout.stream("EVENTS")
+        feed = EventFeed(self._connection, self._js, stream, subject, name)
+        with _unavailable(subject):
+            await feed.open()
+        with self._reader(feed):
+            try:
+                yield feed.events()
+            finally:
+                with suppress(Error, TimeoutError, OSError):
+                    await feed.close()
+
+    @property
+    def connected(self) -> bool:
+        """See `Bus.connected`."""
+        return self._connection.is_connected
+
+    async def close(self) -> None:
+        """See `Bus.close`; takes a few seconds at most."""
+        await self._background.aclose()
+        with suppress(Error, TimeoutError, OSError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._connection.drain()
+        with suppress(Error, TimeoutError, OSError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._connection.close()
+
+    async def _open(self, servers: list[str], name: str) -> None:
+        await self._connection.connect(
+            servers,
+            name=name or None,
+            # Closing for good after a while would need a restart to recover from.
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=1,
+            ping_interval=10,
+            # Room for one large message and its acknowledgements while reconnecting.
+            pending_size=16 * 1024 * 1024,
+            drain_timeout=int(CLOSE_SECONDS),
+            error_cb=_log_fault,
+            reconnected_cb=self._reconnected,
+        )
+        while True:
+            try:
+                await self._ensure_streams()
+                break
+            except (ServiceUnavailableError, TimeoutError):
+                # JetStream comes up after the server listens.
+                await asyncio.sleep(PAUSE)
+        await self._background.enter_async_context(self._undertaking())
+
+    async def _ensure_streams(self) -> None:
+        for config in self._layout.stream_configs():
+            await ensure_stream(self._js, config)
+
+    @asynccontextmanager
+    async def _undertaking(self) -> AsyncIterator[None]:
+        stream = self._layout.stream("EXHAUSTED")
+
+        async def restore() -> None:
+            await self._ensure_streams()
+            await ensure_consumer(self._js, stream, UNDERTAKER)
+
+        slots = Slots(
+            self._connection,
+            Pull(self._connection, stream, str(UNDERTAKER.name)),
+            Undertaker(self._js, self._dead, self._observe).process,
+            size=1,
+            restore=restore,
+            drain_seconds=1.0,
+        )
+        async with slots.running():
+            with self._reader(slots):
+                yield
+
+    @contextmanager
+    def _reader(self, reader: _Reconnecting) -> Iterator[None]:
+        self._readers.add(reader)
+        try:
+            yield
+        finally:
+            self._readers.discard(reader)
+
+    async def _reconnected(self) -> None:
+        log.info("bus_reconnected")
+        for reader in tuple(self._readers):
+            reader.reconnected()
+
+
+@contextmanager
+def _unavailable(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (Error, TimeoutError, OSError) as error:
+        reason = str(error) or type(error).__name__
+        raise BusUnavailable(f"{what} did not answer as needed: {reason}") from error
+
+
+async def _log_fault(error: Exception) -> None:
+    log.warning("bus_connection_fault", reason=str(error) or type(error).__name__)
+
+
+def _unobserved(_kind: str, _outcome: str) -> None:
+    """Nobody counts."""
