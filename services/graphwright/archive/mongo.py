@@ -4,7 +4,7 @@ What MongoDB has acknowledged survives the loss of any minority of its servers. 
 must be a replica set (one member will do), because checkpoints are transactions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -43,8 +43,11 @@ MAX_PAGE_SIZE = 1000
 class MongoArchive(Archive):
     """Archive on one MongoDB database. Use `connect`; every method may raise ArchiveUnavailable."""
 
-    def __init__(self, client: AsyncMongoClient[Document], database: str) -> None:
+    def __init__(
+        self, client: AsyncMongoClient[Document], database: str, *, timeout_seconds: float
+    ) -> None:
         self._client = client
+        self._timeout_seconds = timeout_seconds
         self._database = client.get_database(
             database, write_concern=DURABLE, read_concern=ReadConcern("majority")
         )
@@ -73,7 +76,7 @@ class MongoArchive(Archive):
             timeoutMS=round(timeout_seconds * 1000),
             appname="graphwright-archive",
         )
-        archive = cls(client, database)
+        archive = cls(client, database, timeout_seconds=timeout_seconds)
         try:
             await archive._prepare()
         except BaseException:
@@ -181,18 +184,25 @@ class MongoArchive(Archive):
         ]
 
         async def write(session: AsyncClientSession) -> None:
-            fenced = await self._searches.update_one(
-                leases.held(lease), {"$set": changes}, session=session
-            )
-            if not fenced.matched_count:
-                raise LeaseLost(lease.search_id)
             await self._sessions.replace_one(
                 {"_id": lease.search_id}, session_state, upsert=True, session=session
             )
             if first_ones_stay:
                 await self._trials.bulk_write(first_ones_stay, ordered=False, session=session)
             await self._graded.delete_many({"search_id": lease.search_id}, session=session)
+            # The search comes last: while a transaction has written it, claims of it must wait,
+            # and a planner that dies here leaves its transaction open for up to a minute.
+            fenced = await self._searches.update_one(
+                leases.held(lease), {"$set": changes}, session=session
+            )
+            if not fenced.matched_count:
+                raise LeaseLost(lease.search_id)
 
+        # Without a deadline of its own with_transaction would repeat itself for two minutes.
+        with pymongo.timeout(self._timeout_seconds):
+            await self._in_transaction(write)
+
+    async def _in_transaction(self, write: Callable[[AsyncClientSession], Awaitable[None]]) -> None:
         async with self._client.start_session() as session:
             await session.with_transaction(
                 write, read_concern=ReadConcern("snapshot"), write_concern=DURABLE

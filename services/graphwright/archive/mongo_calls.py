@@ -42,7 +42,8 @@ class MongoCallCache(CallCache):
 
     Entries expire after `time_to_live`. Of more than `max_documents` entries the oldest are
     deleted; the count is looked at once per `max_documents` / 100 stores of this process, so the
-    collection may exceed its bound by 1 % per process that stores.
+    collection may exceed its bound by 1 % per process that stores. After an error of the database
+    it is left alone for `rest_seconds`.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class MongoCallCache(CallCache):
         *,
         max_documents: int = MAX_DOCUMENTS,
         time_to_live: timedelta = TIME_TO_LIVE,
+        rest_seconds: float = REST_SECONDS,
     ) -> None:
         self._client = client
         self._calls = client[database].get_collection("calls", write_concern=WriteConcern(w=1))
         self._max_documents = max_documents
         self._time_to_live = time_to_live
+        self._rest_seconds = rest_seconds
         self._indexed = False
         self._stored_since_trim = 0
         self._resting_until = 0.0
@@ -69,6 +72,7 @@ class MongoCallCache(CallCache):
         *,
         max_documents: int = MAX_DOCUMENTS,
         time_to_live: timedelta = TIME_TO_LIVE,
+        rest_seconds: float = REST_SECONDS,
     ) -> "MongoCallCache":
         """Connect; a database out of reach is no error, the cache waits for it."""
         client: AsyncMongoClient[Document] = AsyncMongoClient(
@@ -78,7 +82,13 @@ class MongoCallCache(CallCache):
             timeoutMS=round(TIMEOUT_SECONDS * 1000),
             appname="graphwright-calls",
         )
-        return cls(client, database, max_documents=max_documents, time_to_live=time_to_live)
+        return cls(
+            client,
+            database,
+            max_documents=max_documents,
+            time_to_live=time_to_live,
+            rest_seconds=rest_seconds,
+        )
 
     async def find(self, keys: Sequence[str]) -> Mapping[str, Completion]:
         if not keys or self._resting:
@@ -147,7 +157,7 @@ class MongoCallCache(CallCache):
 
     def _give_up(self, operation: str, error: Exception) -> None:
         if isinstance(error, PyMongoError):
-            self._resting_until = asyncio.get_running_loop().time() + REST_SECONDS
+            self._resting_until = asyncio.get_running_loop().time() + self._rest_seconds
         CALL_CACHE_ERRORS.inc()
         _log.warning("call_cache_failed", operation=operation, error=str(error))
 

@@ -15,20 +15,26 @@ from prometheus_client.exposition import choose_encoder
 
 Reasons = Callable[[], Awaitable[Sequence[str]]]
 
-READINESS_SECONDS = 5.0
-
 
 class HttpEndpoint:
     """Serves metrics and health while entered; port 0 takes a free one.
 
-    `reasons` says what the service lacks to do its work (nothing = ready); it is given
-    `READINESS_SECONDS` to answer.
+    `reasons` says what the service lacks to do its work (nothing = ready); not answering within
+    `readiness_seconds` is a reason too.
     """
 
-    def __init__(self, port: int, reasons: Reasons, *, host: str = "0.0.0.0") -> None:  # noqa: S104 - probes and Prometheus come from outside the container
+    def __init__(
+        self,
+        port: int,
+        reasons: Reasons,
+        *,
+        host: str = "0.0.0.0",  # noqa: S104 - probes and Prometheus come from outside the container
+        readiness_seconds: float = 5.0,
+    ) -> None:
         self._wanted_port = port
         self._host = host
         self._reasons = reasons
+        self._readiness_seconds = readiness_seconds
         application = web.Application()
         application.router.add_get("/metrics", self._metrics)
         application.router.add_get("/healthz", self._healthz)
@@ -71,7 +77,7 @@ class HttpEndpoint:
 
     async def _reasons_in_time(self) -> list[str]:
         try:
-            async with asyncio.timeout(READINESS_SECONDS):
+            async with asyncio.timeout(self._readiness_seconds):
                 return list(await self._reasons())
         except TimeoutError:
-            return [f"the readiness check took longer than {READINESS_SECONDS:g} s"]
+            return [f"the readiness check took longer than {self._readiness_seconds:g} s"]
