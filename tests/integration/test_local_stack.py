@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -13,13 +14,12 @@ from typing import Any
 import pytest
 from pymongo import AsyncMongoClient
 
-from graphwright.local.ports import free_ports
+from graphwright.local.ports import LOOPBACK, free_ports
 from graphwright.local.probes import http_ok
 from graphwright.local.servers import NatsServer, nats_server
 from graphwright.local.state import StackState, load
 
 GRAPHWRIGHT = (sys.executable, "-c", "from graphwright.cli.app import main; main()")
-NO_TRITON = {"TRITON_URL": "127.0.0.1:1"}  # services do not call it before they have work
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,15 @@ class Said:
 
 @dataclass(frozen=True)
 class Machine:
-    """A folder to run stacks in."""
+    """A folder to run stacks in, and somebody who listens but never answers."""
 
     home: Path
+    listener: int
+
+    @property
+    def no_triton(self) -> dict[str, str]:
+        """Spares the start of Triton: services do not call it before they have work."""
+        return {"TRITON_URL": f"{LOOPBACK}:{self.listener}"}
 
     async def start(self, *words: str, env: Mapping[str, str] = {}) -> asyncio.subprocess.Process:
         """Start the command."""
@@ -81,8 +87,9 @@ class Machine:
 @pytest.fixture
 async def machine(tmp_path: Path) -> AsyncIterator[Machine]:
     """A machine on which nothing runs, before and after."""
-    machine = Machine(tmp_path / "home")
-    yield machine
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        machine = Machine(tmp_path / "home", listener.getsockname()[1])
+        yield machine
     state = load(machine.home)
     await machine.run("down")
     assert state is None or leftovers(state) == []
@@ -120,9 +127,9 @@ async def test_up_starts_everything_and_down_ends_it(machine: Machine) -> None:
 
 
 async def test_a_second_up_leaves_the_first_alone(machine: Machine) -> None:
-    assert (await machine.run("up", env=NO_TRITON)).code == 0
+    assert (await machine.run("up", env=machine.no_triton)).code == 0
     first = machine.state()
-    again = await machine.run("up", env=NO_TRITON)
+    again = await machine.run("up", env=machine.no_triton)
     assert (again.code, machine.state()) == (0, first)
     assert "already" in again.out
 
@@ -130,7 +137,7 @@ async def test_a_second_up_leaves_the_first_alone(machine: Machine) -> None:
 async def test_a_stack_with_a_dead_part_is_started_anew_and_keeps_its_data(
     machine: Machine,
 ) -> None:
-    assert (await machine.run("up", env=NO_TRITON)).code == 0
+    assert (await machine.run("up", env=machine.no_triton)).code == 0
     first = machine.state()
     client: AsyncMongoClient[dict[str, int]] = AsyncMongoClient(first.urls["MONGODB_URI"])
     async with client:
@@ -141,7 +148,7 @@ async def test_a_stack_with_a_dead_part_is_started_anew_and_keeps_its_data(
     assert status["running"] is False
     assert "ended" in {process["state"] for process in status["processes"]}
 
-    up = await machine.run("up", "--mongodb-port", str(free_ports(1)[0]), env=NO_TRITON)
+    up = await machine.run("up", "--mongodb-port", str(free_ports(1)[0]), env=machine.no_triton)
     assert up.code == 0, up.err
     assert leftovers(first) == []
     client = AsyncMongoClient(machine.state().urls["MONGODB_URI"])
@@ -153,7 +160,7 @@ async def test_a_server_of_ones_own_is_used_and_left_running(
     machine: Machine, tmp_path: Path
 ) -> None:
     async with nats_server(tmp_path / "nats") as own:
-        up = await machine.run("up", env=NO_TRITON | {"NATS_URL": own.url})
+        up = await machine.run("up", env=machine.no_triton | {"NATS_URL": own.url})
         assert up.code == 0, up.err
         state = machine.state()
         assert state.urls["NATS_URL"] == own.url
@@ -174,7 +181,7 @@ async def test_an_interrupted_up_leaves_nothing(machine: Machine, number: signal
 
 
 async def test_what_a_killed_up_left_is_ended_by_down(machine: Machine) -> None:
-    command = await machine.start("up", env=NO_TRITON)
+    command = await machine.start("up", env=machine.no_triton)
     await machine.recorded("nats", "mongodb")
     command.kill()
     await command.wait()
@@ -189,7 +196,7 @@ async def test_a_taken_port_is_named_and_nothing_is_started(
     machine: Machine, tmp_path: Path
 ) -> None:
     async with nats_server(tmp_path / "other") as other:
-        up = await machine.run("up", "--planner-port", str(other.port), env=NO_TRITON)
+        up = await machine.run("up", "--planner-port", str(other.port), env=machine.no_triton)
     assert up.code == 1
     assert up.err.strip() == (
         f"graphwright: port {other.port} is taken: stop what listens there or choose another"
@@ -199,11 +206,21 @@ async def test_a_taken_port_is_named_and_nothing_is_started(
 
 
 async def test_a_service_that_does_not_start_is_named_with_its_log(machine: Machine) -> None:
-    nowhere = "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=500&replicaSet=rs0"
-    up = await machine.run("up", env=NO_TRITON | {"MONGODB_URI": nowhere})
+    up = await machine.run("up", env=machine.no_triton | {"GRAPHWRIGHT_PLANNER_SEARCHES": "0"})
     assert up.code == 1
-    assert "did not start (the process ended)" in up.err
-    assert str(machine.home / "logs") in up.err
+    assert up.err.startswith("graphwright: planner did not start (the process ended)")
+    assert str(machine.home / "logs" / "planner.log") in up.err
+    assert "searches" in up.err
+    assert load(machine.home) is None
+
+
+async def test_a_server_of_ones_own_that_does_not_answer_is_named(machine: Machine) -> None:
+    up = await machine.run("up", env={"MONGODB_URI": "mongodb://u:secret@127.0.0.1:1/?w=1"})
+    assert up.code == 1
+    assert up.err.strip() == (
+        "graphwright: MONGODB_URI is set, but nothing answers at 127.0.0.1:1: start that server"
+        " or unset MONGODB_URI"
+    )
     assert load(machine.home) is None
 
 

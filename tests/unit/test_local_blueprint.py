@@ -13,6 +13,7 @@ from graphwright.local.errors import (
     StackBusy,
     StartFailed,
 )
+from graphwright.local.given import addresses, masked
 from graphwright.local.ports import free_ports
 from graphwright.local.processes import Process
 from graphwright.local.repository import pocket_repository
@@ -65,6 +66,26 @@ def test_servers_of_ones_own_are_used_and_not_started(
     assert drawn.servers == []
     environment = drawn.services[1].launch().environment
     assert {name: environment[name] for name in OWN} == OWN == {n: drawn.urls[n] for n in OWN}
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("nats://a:1", [("a", 1)]),
+        ("nats://u:p@a.b:1,nats://c:2", [("a.b", 1), ("c", 2)]),
+        ("mongodb://u:p@h1:1,h2:2/?replicaSet=rs0&x=q:9", [("h1", 1), ("h2", 2)]),
+        ("mongodb+srv://cluster.example/db", []),
+        ("[::1]:8001", [("::1", 8001)]),
+        ("triton:8001", [("triton", 8001)]),
+    ],
+)
+def test_the_addresses_in_a_url_are_found(url: str, found: list[tuple[str, int]]) -> None:
+    assert addresses(url) == found
+
+
+def test_passwords_are_not_shown() -> None:
+    assert masked("mongodb://u:p@h:1/?x=1") == "mongodb://***@h:1/?x=1"
+    assert masked("127.0.0.1:8001") == "127.0.0.1:8001"
 
 
 def test_missing_pocket_models_are_explained(tmp_path: Path) -> None:

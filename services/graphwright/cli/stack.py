@@ -15,6 +15,7 @@ from graphwright.cli.faults import FAILED
 from graphwright.local import stack
 from graphwright.local.blueprint import Options
 from graphwright.local.errors import LocalError
+from graphwright.local.given import masked
 from graphwright.local.settings import LocalSettings
 from graphwright.local.state import StackState, load
 
@@ -125,7 +126,7 @@ def _object(state: StackState | None, health: dict[str, str]) -> dict[str, objec
     return {
         "running": state.alive,
         "processes": processes,
-        "urls": state.urls,
+        "urls": {name: masked(url) for name, url in state.urls.items()},
         "ports": state.ports,
     }
 
@@ -133,7 +134,7 @@ def _object(state: StackState | None, health: dict[str, str]) -> dict[str, objec
 def _addresses(state: StackState) -> Table:
     table = Table.grid(padding=(0, 2))
     for name, url in state.urls.items():
-        table.add_row(name, url)
+        table.add_row(name, masked(url))
     return table
 
 

@@ -98,13 +98,7 @@ def _servers(ports: Mapping[str, int], settings: LocalSettings) -> list[Server]:
 def _urls(
     servers: Sequence[Server], ports: Mapping[str, int], settings: LocalSettings
 ) -> dict[str, str]:
-    given = {
-        "NATS_URL": settings.nats_url,
-        "MONGODB_URI": settings.mongodb_uri,
-        "TRITON_URL": settings.triton_url,
-    }
-    urls = {server.variable: server.url for server in servers}
-    urls |= {name: url for name, url in given.items() if url is not None}
+    urls = {server.variable: server.url for server in servers} | settings.given
     return urls | {"GRAPHWRIGHT_URL": f"{LOOPBACK}:{ports['planner']}"}
 
 

@@ -4,6 +4,7 @@ LocalError
 ├── PlatformUnsupported   not Linux: processes could not be followed
 ├── PortTaken             a port that was asked for is in use
 ├── ServerMissing         no wheel carries this server for this platform
+├── ServerUnreachable     a server that the environment names does not answer
 ├── PocketMissing         the pocket models are not beside this installation
 ├── StartFailed           a process ended or did not become ready in time
 └── StackBusy             another `up` or `down` is at work in the same folder
@@ -45,6 +46,18 @@ class ServerMissing(LocalError):
         super().__init__(f"cannot start {server} here ({reason}): set {variable} to use your own")
         self.server = server
         self.variable = variable
+
+
+class ServerUnreachable(LocalError):
+    """The server that `variable` names accepts no connections at `address`."""
+
+    def __init__(self, variable: str, address: str) -> None:
+        super().__init__(
+            f"{variable} is set, but nothing answers at {address}:"
+            f" start that server or unset {variable}"
+        )
+        self.variable = variable
+        self.address = address
 
 
 class PocketMissing(LocalError):

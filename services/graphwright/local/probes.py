@@ -9,9 +9,9 @@ from graphwright.local.ports import LOOPBACK
 ANSWER_SECONDS = 2.0
 
 
-async def accepts(port: int) -> bool:
+async def accepts(port: int, host: str = LOOPBACK) -> bool:
     """Whether something accepts connections on this port."""
-    return await _exchange(port, b"", 0) is not None
+    return await _exchange(port, b"", 0, host) is not None
 
 
 async def greets(port: int, greeting: bytes) -> bool:
@@ -27,11 +27,11 @@ async def http_ok(url: str) -> bool:
     return answer is not None and answer.endswith(b" 200")
 
 
-async def _exchange(port: int, request: bytes, length: int) -> bytes | None:
+async def _exchange(port: int, request: bytes, length: int, host: str = LOOPBACK) -> bytes | None:
     """Send, then read `length` bytes; None where nobody answers."""
     with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
         async with asyncio.timeout(ANSWER_SECONDS):
-            reader, writer = await asyncio.open_connection(LOOPBACK, port)
+            reader, writer = await asyncio.open_connection(host, port)
             try:
                 writer.write(request)
                 return await reader.readexactly(length)

@@ -18,6 +18,9 @@ from pydantic import BaseModel, ConfigDict
 POLL_SECONDS = 0.02
 KILL_SECONDS = 5.0
 
+# Places in what `_stat` returns.
+GROUP, SESSION, START_TIME = 2, 3, 19
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -47,9 +50,15 @@ class Process(BaseModel):
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the process and to all it started."""
-        for pid in self.members():
+        members = self.members()
+        if members:
+            # A group gets a signal at one moment, so that no child slips through while it is born.
             with suppress(ProcessLookupError):
-                os.kill(pid, number)
+                os.killpg(self.pid, number)
+        for pid in members:
+            if _field(pid, GROUP) != self.pid:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
 
     def members(self) -> list[int]:
         """The process and whatever is left in its session, even after its own death."""
@@ -57,7 +66,7 @@ class Process(BaseModel):
         found = identity(self.pid)
         if found not in {self.identity, None}:
             return []  # the number was given to a stranger, so none of ours is left
-        return [pid for pid in _pids() if _session(pid) == self.pid]
+        return [pid for pid in _pids() if _field(pid, SESSION) == self.pid]
 
     def kill(self) -> None:
         """End everything at once (SIGKILL), without waiting."""
@@ -66,22 +75,19 @@ class Process(BaseModel):
     async def stop(self, grace: float) -> None:
         """SIGTERM, up to `grace` seconds to leave in good order, then SIGKILL."""
         self.signal(signal.SIGTERM)
-        if not await self._gone(grace):
-            self.kill()
-            await self._gone(KILL_SECONDS)
-
-    async def killed(self) -> None:
-        """SIGKILL, then wait until nothing is left."""
-        self.kill()
-        await self._gone(KILL_SECONDS)
-
-    async def _gone(self, seconds: float) -> bool:
-        deadline = monotonic() + seconds
+        deadline = monotonic() + grace
         while self.members():
             if monotonic() > deadline:
-                return False
+                await self.killed()
+                return
             await asyncio.sleep(POLL_SECONDS)
-        return True
+
+    async def killed(self) -> None:
+        """SIGKILL until nothing is left; gives up on what the kernel does not let go in time."""
+        deadline = monotonic() + KILL_SECONDS
+        while self.members() and monotonic() < deadline:
+            self.kill()
+            await asyncio.sleep(POLL_SECONDS)
 
 
 def spawn(launch: Launch) -> Process:
@@ -114,8 +120,8 @@ def identity(pid: int) -> str | None:
     fields = _stat(pid)
     if fields is None or fields[0] in {"Z", "X"}:
         return None
-    # Field 22 of proc(5) is the start time since boot, which needs the boot beside it.
-    return f"{_boot()}:{fields[19]}"
+    # The start time counts from the boot, and so needs the boot beside it.
+    return f"{_boot()}:{fields[START_TIME]}"
 
 
 def _stat(pid: int) -> list[str] | None:
@@ -127,9 +133,10 @@ def _stat(pid: int) -> list[str] | None:
     return line[line.rindex(")") + 2 :].split()  # the program's name may hold blanks and brackets
 
 
-def _session(pid: int) -> int | None:
+def _field(pid: int, index: int) -> int | None:
+    """A numeric field of a process that is not dead yet."""
     fields = _stat(pid)
-    return None if fields is None or fields[0] in {"Z", "X"} else int(fields[3])
+    return None if fields is None or fields[0] in {"Z", "X"} else int(fields[index])
 
 
 def _boot() -> str:

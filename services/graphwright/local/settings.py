@@ -38,6 +38,16 @@ class LocalSettings(BaseSettings):
         return home.absolute()
 
     @property
+    def given(self) -> dict[str, str]:
+        """The servers that the environment names, by variable."""
+        urls = {
+            "NATS_URL": self.nats_url,
+            "MONGODB_URI": self.mongodb_uri,
+            "TRITON_URL": self.triton_url,
+        }
+        return {name: url for name, url in urls.items() if url is not None}
+
+    @property
     def pocket(self) -> Path:
         """The folder of the pocket models."""
         return repository_root() / "infra" / "triton" / "pocket"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from graphwright.local.blueprint import Blueprint, Options, draw
 from graphwright.local.errors import PlatformUnsupported
+from graphwright.local.given import check
 from graphwright.local.ports import LOOPBACK
 from graphwright.local.probes import http_ok
 from graphwright.local.server import Server
@@ -48,6 +49,7 @@ async def up(
         if found is not None:
             await _end(found)
             forget(settings.home)
+        await asyncio.gather(*(check(name, url) for name, url in settings.given.items()))
         return await _Start(draw(options, settings), settings.home, waiting).run(), True
 
 

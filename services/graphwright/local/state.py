@@ -58,6 +58,7 @@ def load(home: Path) -> StackState | None:
 def save(home: Path, state: StackState) -> None:
     """Record the state; a reader sees the old one or the new one, never half of it."""
     partial = state_file(home).with_suffix(".partial")
+    partial.touch(mode=0o600)  # a URL may hold a password
     partial.write_text(state.model_dump_json(indent=2) + "\n")
     partial.replace(state_file(home))
 
