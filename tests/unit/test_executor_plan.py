@@ -156,7 +156,7 @@ async def test_predecessors_are_read_in_signature_order() -> None:
 
 
 async def test_a_node_starts_when_its_own_predecessors_are_done() -> None:
-    """Two chains of different speed: the fast one reaches its end while the slow one's root waits."""
+    """The fast chain reaches its end while the root of the slow one waits."""
     slow, fast = RuleModel(), RuleModel()
     slow.hold = asyncio.Event()
     node = lambda model: Node(role="assistant", model=model)  # noqa: E731

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, cast
 
 import grpc
 
@@ -23,7 +23,8 @@ class SearchClient:
 
     def __init__(self, url: str) -> None:
         self._channel = grpc.insecure_channel(url)
-        self._stub = search_pb2_grpc.SearchServiceStub(self._channel)
+        # The generated types know asynchronous channels only.
+        self._stub: Any = search_pb2_grpc.SearchServiceStub(cast(Any, self._channel))
 
     def __enter__(self) -> Self:
         return self

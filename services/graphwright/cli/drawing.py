@@ -44,7 +44,9 @@ def as_text(graph: Graph) -> str:
     def draw(index: int, lead: str, branch: str) -> None:
         node = graph.nodes[index]
         again = index in drawn
-        lines.append(f"{lead}{branch}{node.role} {node.model} #{index}{' (above)' if again else ''}")
+        lines.append(
+            f"{lead}{branch}{node.role} {node.model} #{index}{' (above)' if again else ''}"
+        )
         drawn.add(index)
         sources = () if again else graph.predecessors(index)
         inner = lead + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]

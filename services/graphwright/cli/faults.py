@@ -29,9 +29,10 @@ def reported() -> Iterator[None]:
         reason = fault["msg"].removeprefix("Value error, ")
         raise _exit(f"{field}: {reason}", BAD_INPUT) from error
     except grpc.RpcError as error:
-        code, text = error.code(), error.details()
+        code, text = error.code(), error.details() or ""
         if code is grpc.StatusCode.UNAVAILABLE:
-            text = f"no planner answers ({text}); start one with `graphwright up`, or set GRAPHWRIGHT_URL"
+            remedy = "start one with `graphwright up`, or set GRAPHWRIGHT_URL"
+            text = f"no planner answers ({text}); {remedy}"
         raise _exit(text, BAD_INPUT if code in _INPUT_FAULTS else FAILED) from error
 
 

@@ -27,7 +27,16 @@ from graphwright.search.spec import AgentKind, SearchSpec
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SearchId = Annotated[str, typer.Argument(metavar="ID", help="The search's id.")]
-Format = StrEnum("Format", {name: name for name in FORMATS})
+
+
+class Format(StrEnum):
+    """The keys of `FORMATS`."""
+
+    JSON = "json"
+    MERMAID = "mermaid"
+    DOT = "dot"
+    TEXT = "text"
+
 
 out, err = Console(), Console(stderr=True)
 
@@ -127,7 +136,7 @@ def trials(id_: SearchId, json_: Json = False) -> None:
 
 def export(
     id_: SearchId,
-    format_: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format("json"),
+    format_: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.JSON,
 ) -> None:
     """Print the graph that a search found."""
     with reported():
