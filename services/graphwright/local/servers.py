@@ -189,7 +189,7 @@ class TritonServer(Server):
         # The backend's interpreter is isolated: it finds the packages by the python on its PATH.
         environment["PATH"] = f"{Path(sys.prefix) / 'bin'}:{environment.get('PATH', '')}"
         environment["LD_LIBRARY_PATH"] = f"{libraries}:{python_libraries()}"
-        environment["GRAPHWRIGHT_POCKET"] = str(self._settings.pocket)
+        environment["OMP_NUM_THREADS"] = "1"  # several models share the cores already
         environment["NUMBA_CACHE_DIR"] = str(self._settings.compiled)
         self._settings.compiled.mkdir(parents=True, exist_ok=True)
         return environment
