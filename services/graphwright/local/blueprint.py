@@ -12,6 +12,7 @@ from graphwright.local.service import Service
 from graphwright.local.settings import LocalSettings
 
 DATABASE = "graphwright"
+PLANNER_PORT = 50051
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def _wishes(options: Options, settings: LocalSettings) -> list[PortWish]:
             PortWish("triton-grpc", "--triton-grpc-port", options.triton_grpc_port, 8001),
             PortWish("triton-metrics", "--triton-metrics-port", options.triton_metrics_port, 8002),
         ]
-    wishes.append(PortWish("planner", "--planner-port", options.planner_port, 50051))
+    wishes.append(PortWish("planner", "--planner-port", options.planner_port, PLANNER_PORT))
     first = options.http_port
     for offset, label in enumerate(_labels(options.executors)):
         asked = None if first is None else first + offset

@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from graphwright.local.blueprint import Blueprint, Options, draw
+from graphwright.local.blueprint import PLANNER_PORT, Blueprint, Options, draw
 from graphwright.local.errors import PlatformUnsupported
 from graphwright.local.given import check
 from graphwright.local.ports import LOOPBACK
@@ -19,8 +19,6 @@ from graphwright.local.servers import TritonServer
 from graphwright.local.service import Service
 from graphwright.local.settings import LocalSettings
 from graphwright.local.state import Member, StackState, forget, load, locked, save
-
-PLANNER_PORT = 50051
 
 
 def planner_url() -> str:
