@@ -7,6 +7,7 @@ from graphwright.cli import demo, searches, stack
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     help="Search for compute-optimal collaboration graphs of language models, and run them.",
 )
 stack.register(app)
