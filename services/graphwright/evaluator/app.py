@@ -11,7 +11,7 @@ from graphwright.evaluator.service import BatchExecutedHandler
 from graphwright.evaluator.settings import EvaluatorSettings
 from graphwright.search.messages import BatchExecuted
 from graphwright.tasks.catalog import load_task
-from graphwright.telemetry import logging
+from graphwright.telemetry import logging, metrics
 from graphwright.telemetry.http import HttpEndpoint
 from graphwright.telemetry.process import run_until_signal
 
@@ -23,7 +23,10 @@ async def serve(stopping: asyncio.Event) -> None:
     settings = EvaluatorSettings()
     logging.configure("evaluator", settings.log_level)
     bus = await NatsBus.connect(
-        settings.nats_url, name="evaluator", ack_wait=settings.ack_wait_seconds
+        settings.nats_url,
+        name="evaluator",
+        ack_wait=settings.ack_wait_seconds,
+        observe=metrics.count_message,
     )
     handler = BatchExecutedHandler(bus, load_task, GRADERS)
 

@@ -14,7 +14,7 @@ from graphwright.inference.catalog import open_models
 from graphwright.pools.pool import ModelPool, load_pool
 from graphwright.search.messages import ExecuteBatch
 from graphwright.tasks.catalog import load_task
-from graphwright.telemetry import logging
+from graphwright.telemetry import logging, metrics
 from graphwright.telemetry.http import HttpEndpoint
 from graphwright.telemetry.process import run_until_signal
 
@@ -32,6 +32,8 @@ class Callers:
     def of(self, pool: ModelPool) -> Caller:
         """The caller of a pool."""
         if pool.name not in self._callers:
+            for card in pool.models:
+                metrics.initialise_model(card.name)
             self._callers[pool.name] = Caller(
                 open_models(pool, self._settings.triton_url),
                 {card.name: card.max_concurrency for card in pool.models},
@@ -52,7 +54,10 @@ async def serve(stopping: asyncio.Event) -> None:
     logging.configure("executor", settings.log_level)
     cache = await MongoCallCache.connect(settings.mongodb_uri, settings.mongodb_database)
     bus = await NatsBus.connect(
-        settings.nats_url, name="executor", ack_wait=settings.ack_wait_seconds
+        settings.nats_url,
+        name="executor",
+        ack_wait=settings.ack_wait_seconds,
+        observe=metrics.count_message,
     )
     callers = Callers(settings, cache)
     handler = ExecuteBatchHandler(bus, load_task, load_pool, callers.of)

@@ -24,7 +24,7 @@ from graphwright.planner.session import SearchSession
 from graphwright.planner.settings import PlannerSettings
 from graphwright.planner.tenure import Tenure
 from graphwright.search.search import Search
-from graphwright.telemetry import logging
+from graphwright.telemetry import logging, metrics
 from graphwright.telemetry.http import HttpEndpoint
 from graphwright.telemetry.process import run_until_signal
 
@@ -101,7 +101,10 @@ async def serve(stopping: asyncio.Event) -> None:
     logging.configure("planner", settings.log_level)
     archive = await MongoArchive.connect(settings.mongodb_uri, settings.mongodb_database)
     bus = await NatsBus.connect(
-        settings.nats_url, name="planner", ack_wait=settings.ack_wait_seconds
+        settings.nats_url,
+        name="planner",
+        ack_wait=settings.ack_wait_seconds,
+        observe=metrics.count_message,
     )
     planner = Planner(settings, archive, bus)
     server = await _start_grpc(SearchServicer(archive, bus), settings.grpc_port)

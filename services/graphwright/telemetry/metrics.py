@@ -94,6 +94,11 @@ def _initialise() -> None:
         TRIALS.labels(status=status, stage=stage)
 
 
+def count_message(kind: str, outcome: str) -> None:
+    """Count what became of a message on the bus."""
+    BUS_MESSAGES.labels(kind, outcome).inc()
+
+
 def initialise_model(model: str) -> None:
     """Start a model's counters at zero; to be called for every model of a pool."""
     for outcome in CALL_OUTCOMES:
