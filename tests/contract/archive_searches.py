@@ -15,6 +15,7 @@ from .archive_steps import (
     advanced,
     claim,
     every_search,
+    warmed_up,
 )
 
 
@@ -38,16 +39,17 @@ class SearchesSuite:
     async def test_creating_is_idempotent_under_fifty_concurrent_calls(
         self, connect: Connect
     ) -> None:
-        archives = [await connect() for _ in range(5)]
-        attempts = [a_search(request_id="the same") for _ in range(50)]
-        stored = await asyncio.gather(
-            *(archives[i % 5].create_search(search) for i, search in enumerate(attempts))
-        )
-        assert len({search.id for search in stored}) == 1
-        assert len((await archives[0].list_searches()).items) == 1
+        archives = await warmed_up(connect, 5)
+        for number in range(15):
+            attempts = [a_search(request_id=f"the same {number}") for _ in range(50)]
+            stored = await asyncio.gather(
+                *(archives[i % 5].create_search(search) for i, search in enumerate(attempts))
+            )
+            assert len({search.id for search in stored}) == 1
+            assert len((await archives[0].list_searches()).items) == number + 1
 
     async def test_searches_are_listed_youngest_first_page_by_page(self, archive: Archive) -> None:
-        searches = [await archive.create_search(a_search(age=age)) for age in (3, 1, 4, 1, 5, 2)]
+        searches = [await archive.create_search(a_search(age=age)) for age in (3, 1, 1, 4, 1, 5, 1)]
         listed = await every_search(archive, page_size=2)
         assert sorted(listed, key=lambda s: (s.created_at, s.id), reverse=True) == listed
         assert {search.id for search in listed} == {search.id for search in searches}

@@ -60,3 +60,10 @@ async def everything(archive: Archive, search_id: str) -> tuple[object, ...]:
         await every_trial(archive, search_id),
         await archive.graded_batches(search_id),
     )
+
+
+async def warmed_up(connect: Connect, count: int) -> list[Archive]:
+    """Archives with ten open connections each: calls over them really meet at the server."""
+    archives = [await connect() for _ in range(count)]
+    await asyncio.gather(*(archive.ping() for archive in archives * 10))
+    return archives
