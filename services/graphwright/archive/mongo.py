@@ -93,7 +93,7 @@ class MongoArchive(Archive):
         try:
             return await self._create_or_find(search)
         except DuplicateKeyError:
-            # A concurrent call with this request id came first: what it stored is there now.
+            # A concurrent call with this request id came first: what it stored is there.
             return await self._create_or_find(search)
 
     async def _create_or_find(self, search: Search) -> Search:

@@ -108,7 +108,7 @@ class MongoCallCache(CallCache):
         try:
             await self._ensure_index()
             await self._insert([_encode(key, call) for key, call in completions.items()])
-            await self._trim_now_and_then(len(completions))
+            await self._trim_sometimes(len(completions))
         except _ERRORS as error:
             self._give_up("store", error)
 
@@ -138,7 +138,7 @@ class MongoCallCache(CallCache):
             if any(failure.get("code") != _DUPLICATE_KEY for failure in failures):
                 raise
 
-    async def _trim_now_and_then(self, stored: int) -> None:
+    async def _trim_sometimes(self, stored: int) -> None:
         self._stored_since_trim += stored
         if self._stored_since_trim * 100 < self._max_documents:
             return
