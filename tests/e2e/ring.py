@@ -123,21 +123,33 @@ def essence(trials: list[Trial]) -> list[object]:
 
 @asynccontextmanager
 async def ring(
-    folder: Path, mongodb_uri: str, triton: TritonServer, *, executors: int = 1
+    folder: Path,
+    mongodb_uri: str,
+    triton: TritonServer,
+    *,
+    executors: int = 1,
+    **settings: str,
 ) -> AsyncIterator[Ring]:
-    """A ring of its own: own NATS server, own database, shared MongoDB and Triton."""
+    """A ring of its own: own NATS server, own database, shared MongoDB and Triton.
+
+    `settings` are further environment variables of the services.
+    """
     labels = ["planner", "evaluator", *(f"executor-{n}" for n in range(1, executors + 1))]
     grpc_port, *ports = free_ports(1 + len(labels))
     database = f"e2e_{uuid4().hex[:12]}"
     async with AsyncExitStack() as stack:
         nats = await stack.enter_async_context(nats_server(folder / "nats"))
-        environment = QUICK | {
-            "NATS_URL": nats.url,
-            "MONGODB_URI": mongodb_uri,
-            "MONGODB_DATABASE": database,
-            "TRITON_URL": triton.grpc_url,
-            "GRAPHWRIGHT_PLANNER_GRPC_PORT": str(grpc_port),
-        }
+        environment = (
+            QUICK
+            | settings
+            | {
+                "NATS_URL": nats.url,
+                "MONGODB_URI": mongodb_uri,
+                "MONGODB_DATABASE": database,
+                "TRITON_URL": triton.grpc_url,
+                "GRAPHWRIGHT_PLANNER_GRPC_PORT": str(grpc_port),
+            }
+        )
         services = {
             label: Service(
                 label.partition("-")[0],

@@ -11,11 +11,12 @@ from typing import Protocol
 
 import structlog
 from nats.aio.client import Client
+from nats.aio.subscription import Subscription
 from nats.errors import Error
 from nats.js.errors import ServiceUnavailableError
 
 from graphwright.bus.nats_blobs import Blobs
-from graphwright.bus.nats_dead import KIND, SEARCH, DeadLetters
+from graphwright.bus.nats_dead import ATTEMPT, BATCH, KIND, REASON, SEARCH, DeadLetters
 from graphwright.bus.nats_events import EventFeed
 from graphwright.bus.nats_handling import DeliveryPolicy, Handling, Observe
 from graphwright.bus.nats_publishing import Publisher
@@ -23,6 +24,7 @@ from graphwright.bus.nats_pull import Pull
 from graphwright.bus.nats_slots import Slots
 from graphwright.bus.nats_streams import (
     Layout,
+    checked_token,
     durable_config,
     ensure_consumer,
     ensure_stream,
@@ -30,7 +32,7 @@ from graphwright.bus.nats_streams import (
 )
 from graphwright.bus.nats_sweep import sweep
 from graphwright.bus.nats_undertaker import UNDERTAKER, Undertaker
-from graphwright.bus.port import Bus, BusUnavailable, Handler, M
+from graphwright.bus.port import Bus, BusUnavailable, DeadLetter, Handler, M
 from graphwright.converters.wire import encode
 from graphwright.search.messages import RingMessage
 from graphwright.search.search import SearchEvent
@@ -178,6 +180,18 @@ class NatsBus(Bus):
                 with suppress(Error, TimeoutError, OSError):
                     await feed.close()
 
+    @asynccontextmanager
+    async def dead_letters(self, search_id: str) -> AsyncIterator[AsyncIterator[DeadLetter]]:
+        """See `Bus.dead_letters`; raises BusUnavailable on entering."""
+        subject = self._layout.dead(checked_token(search_id), ">")
+        with _unavailable(subject):
+            subscription = await self._connection.subscribe(subject)
+        try:
+            yield _letters(subscription)
+        finally:
+            with suppress(Error, TimeoutError, OSError):
+                await subscription.unsubscribe()
+
     @property
     def connected(self) -> bool:
         """See `Bus.connected`."""
@@ -252,6 +266,13 @@ class NatsBus(Bus):
         log.info("bus_reconnected")
         for reader in tuple(self._readers):
             reader.reconnected()
+
+
+async def _letters(subscription: Subscription) -> AsyncIterator[DeadLetter]:
+    async for message in subscription.messages:
+        headers = message.headers or {}
+        if BATCH in headers:
+            yield DeadLetter(headers[BATCH], int(headers.get(ATTEMPT, "0")), headers[REASON])
 
 
 @contextmanager

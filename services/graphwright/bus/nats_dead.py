@@ -10,6 +10,8 @@ from graphwright.bus.nats_streams import Layout
 
 KIND = "Graphwright-Kind"
 SEARCH = "Graphwright-Search"
+BATCH = "Graphwright-Batch"
+ATTEMPT = "Graphwright-Attempt"
 REASON = "Graphwright-Reason"
 SUBJECT = "Graphwright-Subject"
 DELIVERIES = "Graphwright-Deliveries"
@@ -57,7 +59,7 @@ class DeadLetters:
         rest = subject.removeprefix(self._layout.subject(""))
         log.error("message_dead", subject=subject, reason=reason, deliveries=deliveries)
         await self._js.publish(
-            self._layout.subject(f"dead.{rest}"),
+            self._layout.dead(ours.get(SEARCH), rest),
             data,
             headers={
                 **ours,

@@ -12,7 +12,7 @@ from nats.js import JetStreamContext
 from nats.js.errors import NoStreamResponseError
 
 from graphwright.bus.nats_blobs import Blobs
-from graphwright.bus.nats_dead import KIND, MESSAGE_ID, SEARCH
+from graphwright.bus.nats_dead import ATTEMPT, BATCH, KIND, MESSAGE_ID, SEARCH
 from graphwright.bus.nats_streams import Layout
 from graphwright.converters.wire import encode
 from graphwright.search.messages import RingMessage
@@ -46,6 +46,8 @@ class Publisher:
         headers = {
             KIND: kind,
             SEARCH: message.search_id,
+            BATCH: message.batch_id,
+            ATTEMPT: str(message.attempt),
             # Batch ids are unique within their search only.
             MESSAGE_ID: f"{kind}:{message.search_id}:{message.batch_id}:{message.attempt}",
         }

@@ -81,6 +81,11 @@ class Layout:
         """A full subject."""
         return f"{self.namespace}.v1.{rest}"
 
+    def dead(self, search_id: str | None, rest: str) -> str:
+        """The subject of dead letters that were on `rest`; a search that has none is `unknown`."""
+        known = search_id is not None and _TOKEN.fullmatch(search_id)
+        return self.subject(f"dead.{search_id if known else 'unknown'}.{rest}")
+
     @property
     def bucket(self) -> str:
         """The object store for large messages."""

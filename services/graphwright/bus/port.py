@@ -12,6 +12,7 @@ Anything else is logged and delivered again until the delivery limit, then dead-
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import TypeVar
 
 from graphwright.search.messages import RingMessage
@@ -46,6 +47,15 @@ class BusUnavailable(BusError):
     """The bus cannot be reached or did not confirm a message in time."""
 
 
+@dataclass(frozen=True)
+class DeadLetter:
+    """A message of a search that will not be delivered any more, and the reason."""
+
+    batch_id: str
+    attempt: int
+    reason: str
+
+
 class Bus(ABC):
     """Delivers each message at least once to one consumer of its kind."""
 
@@ -78,6 +88,12 @@ class Bus(ABC):
     @abstractmethod
     def events(self, search_id: str) -> AbstractAsyncContextManager[AsyncIterator[SearchEvent]]:
         """Search events announced from the moment the context is entered."""
+
+    @abstractmethod
+    def dead_letters(
+        self, search_id: str
+    ) -> AbstractAsyncContextManager[AsyncIterator[DeadLetter]]:
+        """Dead letters of a search from the moment the context is entered; best effort."""
 
     @property
     @abstractmethod

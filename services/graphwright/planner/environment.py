@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from graphwright.archive.port import Archive, ArchiveUnavailable, Lease
-from graphwright.bus.port import Bus, RetryLater
+from graphwright.bus.port import Bus, DeadLetter, RetryLater
 from graphwright.graphs.graph import Graph
 from graphwright.planner.admission import Admitted
 from graphwright.search.calls import Sampling
@@ -37,12 +37,14 @@ log = structlog.get_logger()
 class NoAnswer(Exception):
     """A batch came back from nobody, however often it was sent."""
 
-    def __init__(self, batch_id: str, seconds: float) -> None:
-        super().__init__(
-            f"batch {batch_id} was not answered in {ATTEMPTS} attempts of {seconds:g} s; "
-            "the dead-letter stream may say why"
-        )
+    def __init__(self, batch_id: str, reason: str) -> None:
+        super().__init__(f"batch {batch_id} was sent {ATTEMPTS} times in vain: {reason}")
         self.batch_id = batch_id
+        self.reason = reason
+
+
+class _Dead(Exception):
+    """A dead letter: this attempt will not be answered."""
 
 
 class Environment:
@@ -64,15 +66,21 @@ class Environment:
         self._lease = lease
         self._questions_per_batch = questions_per_batch
         self._batch_seconds = batch_seconds
-        self._awaited: dict[str, asyncio.Future[BatchGraded]] = {}
+        self._awaited: dict[str, tuple[int, asyncio.Future[BatchGraded]]] = {}
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Receive graded batches while entered."""
-        async with self._bus.consume(
-            BatchGraded, self._receive, concurrency=8, search_id=self._lease.search_id
+        """Receive graded batches, and news of dead ones, while entered."""
+        search_id = self._lease.search_id
+        async with (
+            self._bus.dead_letters(search_id) as letters,
+            self._bus.consume(BatchGraded, self._receive, concurrency=8, search_id=search_id),
         ):
-            yield
+            mourning = asyncio.create_task(self._mourn(letters))
+            try:
+                yield
+            finally:
+                mourning.cancel()
 
     async def evaluate(
         self, label: str, graphs: Mapping[str, Graph], questions: Sequence[Question], epoch: str
@@ -127,30 +135,45 @@ class Environment:
         ]
 
     async def _obtain(self, command: ExecuteBatch) -> BatchGraded:
-        answer: asyncio.Future[BatchGraded] = asyncio.get_running_loop().create_future()
-        self._awaited[command.batch_id] = answer
         # A later lease sends with higher numbers, so that the bus does not take its batches for
         # duplicates of those of its predecessor.
         first = self._lease.generation * ATTEMPTS
+        reason = ""
         try:
             for attempt in range(first, first + ATTEMPTS):
-                await self._bus.publish(command.model_copy(update={"attempt": attempt}))
-                done, _ = await asyncio.wait([answer], timeout=self._batch_seconds)
-                if done:
-                    return answer.result()
-                log.warning("batch_unanswered", batch_id=command.batch_id, attempt=attempt)
-            raise NoAnswer(command.batch_id, self._batch_seconds)
+                try:
+                    return await self._send(command.model_copy(update={"attempt": attempt}))
+                except TimeoutError:
+                    reason = f"no answer within {self._batch_seconds:g} s"
+                except _Dead as letter:
+                    reason = str(letter)
+                log.warning("batch_unanswered", batch_id=command.batch_id, reason=reason)
+            raise NoAnswer(command.batch_id, reason)
         finally:
-            del self._awaited[command.batch_id]
+            self._awaited.pop(command.batch_id, None)
+
+    async def _send(self, command: ExecuteBatch) -> BatchGraded:
+        answer: asyncio.Future[BatchGraded] = asyncio.get_running_loop().create_future()
+        self._awaited[command.batch_id] = (command.attempt, answer)
+        await self._bus.publish(command)
+        async with asyncio.timeout(self._batch_seconds):
+            return await answer
 
     async def _receive(self, batch: BatchGraded) -> None:
         try:
             await self._archive.save_graded(batch)
         except ArchiveUnavailable as error:
             raise RetryLater(str(error)) from error
-        answer = self._awaited.get(batch.batch_id)
+        # Whichever attempt it answers: all of them have the same answer.
+        _, answer = self._awaited.get(batch.batch_id, (0, None))
         if answer is not None and not answer.done():
             answer.set_result(batch)
+
+    async def _mourn(self, letters: AsyncIterator[DeadLetter]) -> None:
+        async for letter in letters:
+            attempt, answer = self._awaited.get(letter.batch_id, (0, None))
+            if answer is not None and attempt == letter.attempt and not answer.done():
+                answer.set_exception(_Dead(letter.reason))
 
 
 def _by_trial(batches: Iterable[BatchGraded]) -> GradedRuns:

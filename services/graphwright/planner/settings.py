@@ -26,5 +26,5 @@ class PlannerSettings(BaseSettings):
     lease_seconds: float = Field(default=15.0, gt=0)
     claim_seconds: float = Field(default=0.5, gt=0)
     questions_per_batch: int = Field(default=16, ge=1, le=1024)
-    batch_seconds: float = Field(default=300.0, gt=0)
+    batch_seconds: float = Field(default=1800.0, gt=0)
     ack_wait_seconds: float = Field(default=30.0, gt=0)
