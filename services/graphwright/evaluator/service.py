@@ -44,7 +44,8 @@ class BatchExecutedHandler:
             # In a thread: grading is pure computation and must not hold up message renewal.
             graded = await asyncio.to_thread(self._grade, batch, task)
             await self._bus.publish(graded)
-            log.info("batch_graded", answers=len(batch.executions))
+            trial_ids = sorted({run.trial_id for run in batch.executions})
+            log.info("batch_graded", trial_ids=trial_ids, answers=len(batch.executions))
 
     def _check(self, batch: BatchExecuted) -> TaskSet:
         try:

@@ -55,7 +55,11 @@ class ExecuteBatchHandler:
                 raise RetryLater(str(error), RETRY_SECONDS) from error
             await self._bus.publish(executed)
             metrics.BATCHES.labels("executed").inc()
-            log.info("batch_executed", graphs=len(batch.graphs), questions=len(batch.questions))
+            log.info(
+                "batch_executed",
+                trial_ids=[entry.trial_id for entry in batch.graphs],
+                questions=len(batch.questions),
+            )
 
     def _check(self, batch: ExecuteBatch) -> tuple[TaskSet, ModelPool]:
         try:
