@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from nats.js.api import RetentionPolicy, StorageType, StreamConfig
 
+from graphwright.bus.nats_events import EventFeed
 from graphwright.bus.nats_pull import Pull
 from graphwright.bus.nats_streams import StreamConflict, durable_config, ensure_consumer
 from graphwright.bus.port import BusUnavailable
@@ -13,7 +14,7 @@ from graphwright.local.servers import NatsServer, nats_server
 from graphwright.search.messages import ExecuteBatch
 
 from .bus_nats import JetStream, NatsFixtures
-from .bus_steps import Connect, Inbox, an_execute_batch
+from .bus_steps import Connect, Inbox, an_event, an_execute_batch
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +152,25 @@ class TestPull(NatsFixtures):
         await asyncio.sleep(0.1)
         info = await backstage.js.consumer_info(backstage.layout.stream("EXECUTE"), "executor")
         assert (info.num_pending, info.num_ack_pending) == (1, 0)
+
+    async def test_an_event_that_got_lost_on_the_way_is_read_again(
+        self, connect: Connect, backstage: JetStream
+    ) -> None:
+        bus, stream = await connect(), backstage.layout.stream("EVENTS")
+        subject = backstage.layout.events("s1")
+        feed = EventFeed(backstage.client, backstage.js, stream, subject, "watcher")
+        await feed.open()
+        leaving = asyncio.ensure_future(anext(aiter(feed.events())))
+        await asyncio.sleep(0.1)
+        leaving.cancel()
+        # The request of the one who left is still out, and takes this event.
+        await bus.announce(an_event(1))
+        await asyncio.sleep(0.1)
+        await bus.announce(an_event(2))
+        async with asyncio.timeout(5):
+            events = feed.events()
+            assert [await anext(events), await anext(events)] == [an_event(1), an_event(2)]
+        await feed.close()
 
 
 async def a_pull(connect: Connect, backstage: JetStream) -> Pull:

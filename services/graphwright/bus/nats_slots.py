@@ -79,12 +79,8 @@ class Slots:
             return
         message = await self._pull.next()
         self._faults = 0
-        if message is None:
-            return
-        if self._leaving.is_set():
-            await message.nak()
-            return
-        await self._process(message)
+        if message is not None:
+            await self._process(message)
 
     async def _recover(self, error: Exception) -> None:
         self._faults += 1
