@@ -3,9 +3,9 @@
 import asyncio
 from time import monotonic
 
-from graphwright.bus.port import Rejected, RetryLater
+from graphwright.bus.port import DeadLetter, Rejected, RetryLater
 from graphwright.converters.wire import encode
-from graphwright.search.messages import ExecuteBatch
+from graphwright.search.messages import BatchGraded, ExecuteBatch
 
 from .bus_steps import (
     Backstage,
@@ -133,3 +133,36 @@ class FailureSuite:
         (letter,) = await backstage.dead_letters()
         assert letter.reason == "delivered 2 times without an answer"
         assert letter.data == encode(an_execute_batch("poison"))
+
+    async def test_who_listens_learns_which_batch_of_a_search_died_and_why(
+        self, connect: Connect
+    ) -> None:
+        async def reject(_count: int) -> None:
+            raise Rejected("no such pool")
+
+        bus, inbox = await connect(), Inbox(reject)
+        again = an_execute_batch("b2").model_copy(update={"attempt": 1})
+        async with (
+            bus.dead_letters("s1") as letters,
+            bus.consume(ExecuteBatch, inbox, concurrency=1),
+        ):
+            for batch in (an_execute_batch("other", search_id="s2"), again):
+                await bus.publish(batch)
+            async with asyncio.timeout(5):
+                letter = await anext(letters)
+        assert letter == DeadLetter(batch_id="b2", attempt=1, reason="no such pool")
+
+    async def test_an_undecodable_message_names_its_batch_if_it_can(
+        self, connect: Connect, backstage: Backstage
+    ) -> None:
+        bus = await connect()
+        async with (
+            bus.dead_letters("s1") as letters,
+            bus.consume(BatchGraded, Inbox(), concurrency=1, search_id="s1"),
+        ):
+            await backstage.inject(BatchGraded, b"garbage")
+            await backstage.inject(BatchGraded, b"garbage", batch_id="b7")
+            async with asyncio.timeout(5):
+                letter = await anext(letters)
+        assert letter.batch_id == "b7"
+        assert letter.reason.startswith("not a valid BatchGraded")

@@ -14,12 +14,12 @@ from nats.errors import TimeoutError as Nothing
 from nats.js.errors import NotFoundError
 
 from graphwright.bus.nats import NatsBus
-from graphwright.bus.nats_dead import DELIVERIES, REASON, SUBJECT
+from graphwright.bus.nats_dead import BATCH, DELIVERIES, REASON, SEARCH, SUBJECT
 from graphwright.bus.nats_streams import MIB, Layout
 from graphwright.local.servers import NatsServer
 from graphwright.search.messages import RingMessage
 
-from .bus_steps import Connect, DeadLetter, Victim
+from .bus_steps import Connect, DeadMessage, Victim
 
 VICTIM = """
 import asyncio, sys
@@ -51,10 +51,13 @@ class JetStream:
         self.js = client.jetstream()
         self.layout = layout
 
-    async def inject(self, kind: type[RingMessage], data: bytes) -> None:
-        await self.js.publish(self.layout.route(kind, "s1").subject, data)
+    async def inject(
+        self, kind: type[RingMessage], data: bytes, *, batch_id: str | None = None
+    ) -> None:
+        headers = {} if batch_id is None else {SEARCH: "s1", BATCH: batch_id}
+        await self.js.publish(self.layout.route(kind, "s1").subject, data, headers=headers)
 
-    async def dead_letters(self) -> Sequence[DeadLetter]:
+    async def dead_letters(self) -> Sequence[DeadMessage]:
         stream = self.layout.stream("DEAD_LETTERS")
         reader = await self.js.pull_subscribe(self.layout.subject("dead.>"), stream=stream)
         letters = []
@@ -63,7 +66,7 @@ class JetStream:
                 (message,) = await reader.fetch(1, timeout=0.2)
                 headers = message.headers or {}
                 place, deliveries = headers[SUBJECT], int(headers[DELIVERIES])
-                letters.append(DeadLetter(headers[REASON], place, deliveries, message.data))
+                letters.append(DeadMessage(headers[REASON], place, deliveries, message.data))
                 await message.ack()
         except Nothing:
             return letters

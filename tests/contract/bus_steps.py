@@ -43,7 +43,7 @@ class Broker(Protocol):
 
 
 @dataclass(frozen=True)
-class DeadLetter:
+class DeadMessage:
     """A message that was given up, with why and where it came from."""
 
     reason: str
@@ -55,8 +55,10 @@ class DeadLetter:
 class Backstage(Protocol):
     """A look behind the port, for what it does not show."""
 
-    async def inject(self, kind: type[RingMessage], data: bytes) -> None: ...
-    async def dead_letters(self) -> Sequence[DeadLetter]: ...
+    async def inject(
+        self, kind: type[RingMessage], data: bytes, *, batch_id: str | None = None
+    ) -> None: ...
+    async def dead_letters(self) -> Sequence[DeadMessage]: ...
     async def queued(self) -> int: ...
     async def blobs(self) -> int: ...
 

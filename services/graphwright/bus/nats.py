@@ -5,18 +5,20 @@ a short acknowledgement wait, because the server redelivers on nothing but its e
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Protocol
 
 import structlog
 from nats.aio.client import Client
-from nats.aio.subscription import Subscription
+from nats.aio.msg import Msg
 from nats.errors import Error
+from nats.js.api import ConsumerConfig
 from nats.js.errors import ServiceUnavailableError
 
 from graphwright.bus.nats_blobs import Blobs
-from graphwright.bus.nats_dead import ATTEMPT, BATCH, KIND, REASON, SEARCH, DeadLetters
+from graphwright.bus.nats_connection import close_connection, open_connection, unavailable
+from graphwright.bus.nats_dead import KIND, SEARCH, DeadLetters, read_letters
 from graphwright.bus.nats_events import EventFeed
 from graphwright.bus.nats_handling import DeliveryPolicy, Handling, Observe
 from graphwright.bus.nats_publishing import Publisher
@@ -37,7 +39,6 @@ from graphwright.converters.wire import encode
 from graphwright.search.messages import RingMessage
 from graphwright.search.search import SearchEvent
 
-CLOSE_SECONDS = 5.0
 PAUSE = 0.2
 
 log = structlog.get_logger()
@@ -89,7 +90,7 @@ class NatsBus(Bus):
         policy = DeliveryPolicy(ack_wait, max_deliver, drain_seconds, backoff)
         bus = cls(Layout(namespace, replicas), policy, observe)
         try:
-            with _unavailable(f"NATS at {url}"):
+            with unavailable(f"NATS at {url}"):
                 async with asyncio.timeout(connect_seconds):
                     await bus._open(url.split(","), name)
         except BaseException:
@@ -101,7 +102,7 @@ class NatsBus(Bus):
         """See `Bus.publish`; raises MessageTooLarge over 8 MiB."""
         kind = type(message).__name__
         try:
-            with _unavailable(kind):
+            with unavailable(kind):
                 stored = await self._publisher.publish(message)
         except BusUnavailable:
             self._observe(kind, "unavailable")
@@ -126,28 +127,13 @@ class NatsBus(Bus):
             policy=self._policy,
             observe=self._observe,
         )
-
-        async def restore() -> None:
-            await self._ensure_streams()
-            await ensure_consumer(self._js, route.stream, config)
-
-        slots = Slots(
-            self._connection,
-            Pull(self._connection, route.stream, route.durable),
-            handling.process,
-            size=concurrency,
-            restore=restore,
-            drain_seconds=self._policy.drain_seconds,
-        )
-        async with AsyncExitStack() as stack:
-            with _unavailable(route.subject):
-                await stack.enter_async_context(slots.running())
-            stack.enter_context(self._reader(slots))
+        slots = self._slots(route.stream, config, handling.process, size=concurrency)
+        async with self._taking(slots, route.subject):
             yield
 
     async def forget(self, search_id: str) -> None:
         """See `Bus.forget`; raises BusUnavailable."""
-        with _unavailable(f"search {search_id}"):
+        with unavailable(f"search {search_id}"):
             for route in self._layout.queues(search_id):
                 await sweep(self._js, self._blobs, route, search_id)
             graded = self._layout.queues(search_id)[-1]
@@ -171,7 +157,7 @@ class NatsBus(Bus):
         name = f"watcher-{self._connection.new_inbox().rpartition('.')[2]}"
         stream = self._layout.stream("EVENTS")
         feed = EventFeed(self._connection, self._js, stream, subject, name)
-        with _unavailable(subject):
+        with unavailable(subject):
             await feed.open()
         with self._reader(feed):
             try:
@@ -184,10 +170,10 @@ class NatsBus(Bus):
     async def dead_letters(self, search_id: str) -> AsyncIterator[AsyncIterator[DeadLetter]]:
         """See `Bus.dead_letters`; raises BusUnavailable on entering."""
         subject = self._layout.dead(checked_token(search_id), ">")
-        with _unavailable(subject):
+        with unavailable(subject):
             subscription = await self._connection.subscribe(subject)
         try:
-            yield _letters(subscription)
+            yield read_letters(subscription)
         finally:
             with suppress(Error, TimeoutError, OSError):
                 await subscription.unsubscribe()
@@ -200,27 +186,10 @@ class NatsBus(Bus):
     async def close(self) -> None:
         """See `Bus.close`; takes a few seconds at most."""
         await self._background.aclose()
-        with suppress(Error, TimeoutError, OSError):
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await self._connection.drain()
-        with suppress(Error, TimeoutError, OSError):
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await self._connection.close()
+        await close_connection(self._connection)
 
     async def _open(self, servers: list[str], name: str) -> None:
-        await self._connection.connect(
-            servers,
-            name=name or None,
-            # Closing for good after a while would need a restart to recover from.
-            max_reconnect_attempts=-1,
-            reconnect_time_wait=1,
-            ping_interval=10,
-            # Room for one large message and its acknowledgements while reconnecting.
-            pending_size=16 * 1024 * 1024,
-            drain_timeout=int(CLOSE_SECONDS),
-            error_cb=_log_fault,
-            reconnected_cb=self._reconnected,
-        )
+        await open_connection(self._connection, servers, name, self._reconnected)
         while True:
             try:
                 await self._ensure_streams()
@@ -228,31 +197,46 @@ class NatsBus(Bus):
             except (ServiceUnavailableError, TimeoutError):
                 # JetStream comes up after the server listens.
                 await asyncio.sleep(PAUSE)
-        await self._background.enter_async_context(self._undertaking())
+        exhausted = self._taking(self._undertaker(), "the queue of exhausted messages")
+        await self._background.enter_async_context(exhausted)
 
     async def _ensure_streams(self) -> None:
         for config in self._layout.stream_configs():
             await ensure_stream(self._js, config)
 
-    @asynccontextmanager
-    async def _undertaking(self) -> AsyncIterator[None]:
+    def _undertaker(self) -> Slots:
+        undertaker = Undertaker(self._js, self._dead, self._observe)
         stream = self._layout.stream("EXHAUSTED")
+        return self._slots(stream, UNDERTAKER, undertaker.process, size=1)
 
+    def _slots(
+        self,
+        stream: str,
+        consumer: ConsumerConfig,
+        process: Callable[[Msg], Awaitable[None]],
+        *,
+        size: int,
+    ) -> Slots:
         async def restore() -> None:
             await self._ensure_streams()
-            await ensure_consumer(self._js, stream, UNDERTAKER)
+            await ensure_consumer(self._js, stream, consumer)
 
-        slots = Slots(
+        return Slots(
             self._connection,
-            Pull(self._connection, stream, str(UNDERTAKER.name)),
-            Undertaker(self._js, self._dead, self._observe).process,
-            size=1,
+            Pull(self._connection, stream, str(consumer.name)),
+            process,
+            size=size,
             restore=restore,
-            drain_seconds=1.0,
+            drain_seconds=self._policy.drain_seconds,
         )
-        async with slots.running():
-            with self._reader(slots):
-                yield
+
+    @asynccontextmanager
+    async def _taking(self, slots: Slots, what: str) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            with unavailable(what):
+                await stack.enter_async_context(slots.running())
+            stack.enter_context(self._reader(slots))
+            yield
 
     @contextmanager
     def _reader(self, reader: _Reconnecting) -> Iterator[None]:
@@ -266,26 +250,6 @@ class NatsBus(Bus):
         log.info("bus_reconnected")
         for reader in tuple(self._readers):
             reader.reconnected()
-
-
-async def _letters(subscription: Subscription) -> AsyncIterator[DeadLetter]:
-    async for message in subscription.messages:
-        headers = message.headers or {}
-        if BATCH in headers:
-            yield DeadLetter(headers[BATCH], int(headers.get(ATTEMPT, "0")), headers[REASON])
-
-
-@contextmanager
-def _unavailable(what: str) -> Iterator[None]:
-    try:
-        yield
-    except (Error, TimeoutError, OSError) as error:
-        reason = str(error) or type(error).__name__
-        raise BusUnavailable(f"{what} did not answer as needed: {reason}") from error
-
-
-async def _log_fault(error: Exception) -> None:
-    log.warning("bus_connection_fault", reason=str(error) or type(error).__name__)
 
 
 def _unobserved(_kind: str, _outcome: str) -> None:

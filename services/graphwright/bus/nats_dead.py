@@ -1,12 +1,14 @@
 """Dead letters: messages that can never be processed, kept with the reason."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 
 import structlog
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.js import JetStreamContext
 
 from graphwright.bus.nats_streams import Layout
+from graphwright.bus.port import DeadLetter
 
 KIND = "Graphwright-Kind"
 SEARCH = "Graphwright-Search"
@@ -70,3 +72,11 @@ class DeadLetters:
                 MESSAGE_ID: message_id,
             },
         )
+
+
+async def read_letters(subscription: Subscription) -> AsyncIterator[DeadLetter]:
+    """The dead letters that a subscription brings, those of no known batch left out."""
+    async for message in subscription.messages:
+        headers = message.headers or {}
+        if BATCH in headers:
+            yield DeadLetter(headers[BATCH], int(headers.get(ATTEMPT, "0")), headers[REASON])
