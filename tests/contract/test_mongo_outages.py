@@ -133,12 +133,14 @@ async def test_checkpoint_in_flight_when_the_server_dies_is_whole_or_absent(
     await progress(writer)
     server.kill()
     await advancing
-    await server.restart()
-    iteration = (await archive.get_search(search.id)).progress.iteration
-    assert iteration - writer.iterations[search.id] in (0, 1)
-    assert await archive.session_state(search.id) == {"iteration": iteration}
-    assert len(await every_trial(archive, search.id)) == 2 * iteration
     await archive.close()
+    await server.restart()
+    patient = await MongoArchive.connect(server.url)
+    iteration = (await patient.get_search(search.id)).progress.iteration
+    assert iteration - writer.iterations[search.id] in (0, 1)
+    assert await patient.session_state(search.id) == {"iteration": iteration}
+    assert len(await every_trial(patient, search.id)) == 2 * iteration
+    await patient.close()
 
 
 async def advance_until_unavailable(writer: Writer, search: Search, lease: Lease) -> None:
@@ -166,8 +168,10 @@ async def test_frozen_server_makes_calls_unavailable_in_time(server: MongoServer
     os.kill(server.pid, signal.SIGCONT)
     assert [type(outcome) for outcome in outcomes] == [ArchiveUnavailable] * len(calls)
     assert waited < 5
-    assert await archive.get_search(search.id) == search
     await archive.close()
+    patient = await MongoArchive.connect(server.url)
+    assert await patient.get_search(search.id) == search
+    await patient.close()
 
 
 async def freeze(pid: int) -> None:
