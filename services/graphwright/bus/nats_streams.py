@@ -162,14 +162,15 @@ class Layout:
         )
 
     def _blobs(self) -> StreamConfig:
-        # An object store is a stream with these subjects; it outlives the dead letters.
+        # An object store is a stream with these subjects. It keeps a payload longer than a queue
+        # keeps the message; what a crash left without a message goes the same way.
         return StreamConfig(
             name=f"OBJ_{self.bucket}",
             subjects=[f"$O.{self.bucket}.C.>", f"$O.{self.bucket}.M.>"],
             storage=StorageType.FILE,
             discard=DiscardPolicy.NEW,
             max_bytes=256 * MIB,
-            max_age=168 * HOUR,
+            max_age=48 * HOUR,
             duplicate_window=120,
             allow_rollup_hdrs=True,
             allow_direct=True,
