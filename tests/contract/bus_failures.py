@@ -3,7 +3,7 @@
 import asyncio
 from time import monotonic
 
-from graphwright.bus.port import DeadLetter, Rejected, RetryLater
+from graphwright.bus.port import BusUnavailable, Rejected, RetryLater
 from graphwright.converters.wire import encode
 from graphwright.search.messages import BatchGraded, ExecuteBatch
 
@@ -42,6 +42,20 @@ class FailureSuite:
         await bus.publish(an_execute_batch())
         async with bus.consume(ExecuteBatch, inbox, concurrency=1):
             await inbox.holds(9)
+            await eventually_equal(backstage.queued, 0)
+        assert await backstage.dead_letters() == []
+
+    async def test_a_handler_that_could_not_publish_uses_up_no_message(
+        self, connect: Connect, backstage: Backstage
+    ) -> None:
+        async def find_no_room(count: int) -> None:
+            if count < 5:
+                raise BusUnavailable("the work queue is full")
+
+        bus, inbox = await connect(max_deliver=2, backoff=0.01), Inbox(find_no_room)
+        await bus.publish(an_execute_batch())
+        async with bus.consume(ExecuteBatch, inbox, concurrency=1):
+            await inbox.holds(5)
             await eventually_equal(backstage.queued, 0)
         assert await backstage.dead_letters() == []
 

@@ -13,7 +13,7 @@ from nats.js import JetStreamContext
 
 from graphwright.bus.nats_blobs import Blobs
 from graphwright.bus.nats_dead import KIND, MESSAGE_ID, DeadLetters
-from graphwright.bus.port import Handler, M, Rejected, RetryLater
+from graphwright.bus.port import BusUnavailable, Handler, M, Rejected, RetryLater
 from graphwright.converters.wire import UndecodableMessage, decode
 
 CONFIRM_SECONDS = 5.0
@@ -81,6 +81,11 @@ class Handling(Generic[M]):
         except RetryLater as error:
             log.info("message_postponed", kind=self._kind.__name__, reason=error.reason)
             await self._give_back(message, error.delay)
+            return "postponed"
+        except BusUnavailable as error:
+            # What the handler publishes found no room or no server: not the message's fault.
+            log.warning("message_postponed", kind=self._kind.__name__, reason=str(error))
+            await self._give_back(message, self._policy.backoff)
             return "postponed"
         except Exception as error:  # whatever a handler raises must not end the consumer
             log.exception("handler_failed", kind=self._kind.__name__)

@@ -5,7 +5,8 @@ A handler tells the consequence of a failure by the exception it raises:
 BusError
 ├── RetryLater      deliver again after a delay; nothing is wrong with the message
 ├── Rejected        never deliver again; the message goes to the dead-letter stream with its reason
-└── BusUnavailable  raised to publishers: the bus did not take the message
+└── BusUnavailable  raised to publishers: the bus did not take the message; passed on by a handler,
+                    it means deliver again later
 Anything else is logged and delivered again until the delivery limit, then dead-lettered.
 """
 
