@@ -3,7 +3,7 @@
 import asyncio
 from time import monotonic
 
-from graphwright.bus.port import BusUnavailable, Rejected, RetryLater
+from graphwright.bus.port import BusUnavailable, DeadLetter, Rejected, RetryLater
 from graphwright.converters.wire import encode
 from graphwright.search.messages import BatchGraded, ExecuteBatch
 
