@@ -82,6 +82,8 @@ class MongoServer(Server):
             *("--bind_ip", LOOPBACK, "--port", str(self.port), "--nounixsocket", "--quiet"),
             *("--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "256"),
             *("--setParameter", "diagnosticDataCollectionEnabled=false"),
+            # What a planner killed within a checkpoint leaves open blocks claims until it expires.
+            *("--setParameter", "transactionLifetimeLimitSeconds=10"),
             # A set of one has nobody to hand over to, so a stop need not wait for anybody.
             *("--setParameter", "shutdownTimeoutMillisForSignaledShutdown=100"),
         )
