@@ -1,8 +1,10 @@
 """Training examples: plain answers, refinements and fusions, drawn deterministically from a seed.
 
 The candidates in front of a refinement or a fusion are partly corrupted by rule and partly what
-the models themselves answered when they were sampled (the drafts), as both kinds of mistake occur
-in use. Held-out questions never appear.
+the models themselves answered when they were sampled (the drafts). A model's own samples tell it
+nothing that it does not already believe, so training on all of them would teach it to ignore its
+predecessors; kept are the sets in which at least half are right, which teach it to trust agreement.
+Held-out questions never appear.
 """
 
 import random
@@ -15,7 +17,7 @@ from graphwright.tasks import arithmetic
 
 MOST_FUSED = 4
 MOST_REFINED = 2
-DRAFTED_QUESTIONS = 10_000
+DRAFTED_QUESTIONS = 4_000
 MOST_TOKENS = 80
 Drafts = dict[str, list[str]]
 
@@ -26,6 +28,8 @@ class Example:
 
     prompt: str
     answer: str
+    witnesses: int = 0
+    """How many candidates a fusion saw; 1 for a refinement, 0 for a plain answer."""
 
     def __len__(self) -> int:
         return len(self.prompt) + len(self.answer)
@@ -37,6 +41,8 @@ class Mix:
 
     refine: float
     fuse: float
+    imagined: float
+    """Share of the fusions whose totals follow no arithmetic, so that only agreement tells."""
     drafted: float = 0.0
     """Share of the refine and fuse prompts whose candidates are drafts of models."""
 
@@ -65,6 +71,9 @@ class Source:
                 for request, done in zip(part, writer.complete(part), strict=True):
                     question = request.prompt.removeprefix("Q ").removesuffix("\nA ")
                     drafts[question].append(done.text)
+        for question, texts in list(drafts.items()):
+            if sum(is_right(question, text) for text in texts) < MOST_FUSED // 2:
+                del drafts[question]
         self.drafts, self.draws = drafts, number
 
     def batch(self, step: int, count: int, mix: Mix) -> list[Example]:
@@ -80,17 +89,35 @@ class Source:
             return Example(answer_prompt(question), arithmetic.solve(question) + "\n")
         fuse = roll < mix.fuse
         count = rng.randint(2, MOST_FUSED) if fuse else rng.randint(1, MOST_REFINED)
+        question = trainable(rng)
+        witnesses = count if fuse else 1
         if pool and rng.random() < mix.drafted:
             question = rng.choice(pool)
-            candidates = rng.sample(self.drafts[question], count)
-        else:
-            question = trainable(rng)
-            rate = rng.uniform(0.05, 0.4)
-            candidates = [corrupt(question, rate, rng) for _ in range(count)]
+            candidates = self._agreeing(rng, question, count)
+            prompt = role_prompt(question, "F" if fuse else "R", candidates)
+            return Example(prompt, arithmetic.solve(question) + "\n", witnesses)
+        imagined = fuse and rng.random() < mix.imagined
+        drift = [rng.randint(-40, 40) if imagined else 0 for _ in arithmetic.terms(question)]
+        rate = rng.uniform(0.0, 0.3)
+        candidates = [work(question, drift, rate, rng) for _ in range(count)]
         return Example(
             role_prompt(question, "F" if fuse else "R", candidates),
-            arithmetic.solve(question) + "\n",
+            work(question, drift, 0.0, rng) + "\n",
+            witnesses,
         )
+
+    def _agreeing(self, rng: random.Random, question: str, count: int) -> list[str]:
+        """Drafts of a question of which, where there are several, at least half are right."""
+        needed = (count + 1) // 2 if count > 1 else 0
+        while True:
+            candidates = rng.sample(self.drafts[question], count)
+            if sum(is_right(question, text) for text in candidates) >= needed:
+                return candidates
+
+
+def is_right(question: str, text: str) -> bool:
+    """Whether a worked answer ends in the right number."""
+    return text.rsplit("=", 1)[-1] == str(arithmetic.answer(question))
 
 
 def trainable(rng: random.Random) -> str:
@@ -110,12 +137,15 @@ def role_prompt(question: str, mark: str, candidates: Sequence[str]) -> str:
     return f"Q {question}\n" + "".join(f"{mark} {text}\n" for text in candidates) + "A "
 
 
-def corrupt(question: str, rate: float, rng: random.Random) -> str:
-    """A worked answer with each total wrong with probability `rate`; later steps follow on."""
+def work(question: str, drift: Sequence[int], rate: float, rng: random.Random) -> str:
+    """A worked answer whose totals drift, each also wrong with probability `rate`.
+
+    Without drift and at rate 0 it is the right answer; later steps follow on from wrong totals.
+    """
     first, *rest = arithmetic.terms(question)
     total, parts = first, [str(first)]
-    for term in rest:
-        total = max(0, total + term)
+    for term, extra in zip(rest, drift, strict=False):
+        total = max(0, total + term + extra)
         if rng.random() < rate:
             total = _wrong(total, rng)
         parts.append(f"{term:+d}={total}")
@@ -125,6 +155,8 @@ def corrupt(question: str, rate: float, rng: random.Random) -> str:
 def _wrong(total: int, rng: random.Random) -> int:
     """A total as a careless reckoner gets it: a slipped carry, a unit off, two digits swapped."""
     kind = rng.random()
+    if kind < 0.1:
+        return max(0, total + rng.choice((-100, 100)))
     if kind < 0.45:
         return max(0, total + rng.choice((-10, 10)))
     if kind < 0.8:

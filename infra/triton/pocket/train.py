@@ -23,29 +23,40 @@ from torch.nn import functional as F
 
 WARMUP_STEPS = 100
 DECAY_SHARE = 0.35
-ROWS = 64
-"""Examples per step; they are cut into `BUCKETS` of similar length to waste little on padding."""
 BUCKETS = 2
-BASICS = Mix(refine=0.05, fuse=0.1)
-FULL = Mix(refine=0.15, fuse=0.45, drafted=0.6)
-DRAFT_SHARES = (0.3, 0.5, 0.7, 0.85)
-"""At these shares of the training the basics end, and new drafts are drawn."""
-SAVE_EVERY = 2000
-CHARACTERS = {"abacus-55k": 80e6, "abacus-150k": 70e6, "abacus-440k": 50e6}
+"""A step's examples are cut into runs of similar length, to waste little on padding."""
+STAGES = (
+    (0.0, Mix(refine=0.1, fuse=0.4, imagined=0.5)),
+    (0.3, Mix(refine=0.15, fuse=0.35, imagined=0.5)),
+    (0.6, Mix(refine=0.15, fuse=0.55, imagined=0.3, drafted=0.3)),
+)
+"""What is practised from which share of the training on. Fusing comes early: a model that can
+reckon before it has learned to read its predecessors never learns to read them."""
+DRAFT_SHARES = (0.6, 0.75, 0.9)
+"""At these shares of the training new drafts are drawn."""
+HEAT = {0: 0.7, 1: 1.0, 2: 1.5, 3: 2.0, 4: 2.5}
+"""Temperature of the loss by number of candidates fused. Samples of a model hold no news for the
+model itself, so at 1 it would learn to answer as undecidedly as before. Served at a temperature
+below that of training, a fuser is as decided as if every candidate were evidence of its own."""
+SAVE_EVERY = 1000
+PLANS = {"abacus-55k": (12e6, 5e-3), "abacus-150k": (10e6, 5e-3), "abacus-440k": (5e6, 4e-3)}
+"""Characters read and peak learning rate."""
 
 
-def tensors(examples: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor]:
-    """Inputs, the mask of positions that predict an answer character, and those characters."""
+def tensors(examples: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Inputs, the mask of positions that predict an answer character, those characters and heat."""
     width = max(map(len, examples)) - 1
     tokens = torch.full((len(examples), width), text.PAD)
     wanted = torch.zeros((len(examples), width), dtype=torch.bool)
     targets: list[int] = []
+    heat: list[float] = []
     for row, example in enumerate(examples):
         encoded = text.encode(example.prompt + example.answer)
         tokens[row, : len(encoded) - 1] = torch.tensor(encoded[:-1])
         wanted[row, len(example.prompt) - 1 : len(encoded) - 1] = True
         targets.extend(encoded[len(example.prompt) :])
-    return tokens, wanted, torch.tensor(targets)
+        heat.extend([HEAT[example.witnesses]] * len(example.answer))
+    return tokens, wanted, torch.tensor(targets), torch.tensor(heat)
 
 
 def buckets(examples: Sequence[Example]) -> Iterator[Sequence[Example]]:
@@ -83,8 +94,8 @@ class Trainer:
         total = sum(len(example.answer) for example in examples)
         loss_sum = 0.0
         for bucket in buckets(examples):
-            tokens, wanted, targets = (part.to(self.device) for part in tensors(bucket))
-            logits = self.network(tokens, wanted)
+            tokens, wanted, targets, heat = (part.to(self.device) for part in tensors(bucket))
+            logits = self.network(tokens, wanted) / heat[:, None]
             loss = F.cross_entropy(logits, targets, reduction="sum") / total
             loss.backward()
             loss_sum += loss.item()
@@ -102,6 +113,11 @@ class Trainer:
 def level(step: int, share: float) -> float:
     """The learning rate as a share of its peak."""
     return min(1.0, (step + 1) / WARMUP_STEPS, max(0.02, (1 - share) / DECAY_SHARE))
+
+
+def mix_at(share: float) -> Mix:
+    """What to practise when this share of the training is done."""
+    return [mix for start, mix in STAGES if share >= start][-1]
 
 
 def state_of(trainer: Trainer, source: Source) -> dict[str, object]:
@@ -132,7 +148,8 @@ def write_card(folder: Path, trainer: Trainer, options: argparse.Namespace, fini
         "characters": trainer.characters,
         "steps": trainer.step,
         "seed": options.seed,
-        "rate": options.rate,
+        "rate": trainer.rate,
+        "rows": options.rows,
         "sisters": options.sister,
         "finished": finished,
     }
@@ -142,11 +159,12 @@ def write_card(folder: Path, trainer: Trainer, options: argparse.Namespace, fini
 def run(options: argparse.Namespace) -> None:
     """Train until the planned number of characters has been read."""
     folder, state_path = options.weights / options.name, options.state / f"{options.name}.pt"
-    trainer = Trainer(options.name, options.seed, options.device, options.rate)
+    characters, rate = PLANS[options.name]
+    total = options.characters or characters
+    trainer = Trainer(options.name, options.seed, options.device, options.rate or rate)
     source = Source(options.seed)
     if state_path.exists():
         resume(trainer, source, state_path)
-    total = options.characters or CHARACTERS[options.name]
     mean, start, already = 0.0, time.monotonic(), trainer.characters
     while trainer.characters < total:
         share = trainer.characters / total
@@ -155,7 +173,7 @@ def run(options: argparse.Namespace) -> None:
             net.save(trainer.network, folder)
             writers = [Engine(options.weights / name) for name in (options.name, *options.sister)]
             source.draw(writers, drawn)
-        examples = source.batch(trainer.step, ROWS, FULL if drawn else BASICS)
+        examples = source.batch(trainer.step, options.rows, mix_at(share))
         loss = trainer.learn(examples, level(trainer.step, share))
         mean = loss if mean == 0.0 else 0.99 * mean + 0.01 * loss
         if trainer.step % 250 == 0:
@@ -179,8 +197,9 @@ def main() -> None:
     parser.add_argument("name", choices=net.SHAPES)
     parser.add_argument("--sister", action="append", default=[], choices=net.SHAPES)
     parser.add_argument("--characters", type=float, help="training length")
+    parser.add_argument("--rows", type=int, default=16, help="examples per step")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--rate", type=float, default=5e-3, help="peak learning rate")
+    parser.add_argument("--rate", type=float, help="peak learning rate")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--weights", type=Path, default=here / "weights")

@@ -13,9 +13,9 @@ import hashlib
 import random
 import re
 
-MIN_OPERANDS = 4
-MAX_OPERANDS = 6
-MAX_OPERAND = 999
+MIN_OPERANDS = 5
+MAX_OPERANDS = 7
+MAX_OPERAND = 99
 HELD_OUT_BELOW = 26
 """Of the 256 values of the first byte of the question's SHA-256: about one question in ten."""
 
