@@ -43,6 +43,8 @@ class Mix:
     fuse: float
     imagined: float
     """Share of the fusions whose totals follow no arithmetic, so that only agreement tells."""
+    slips: float
+    """A candidate made up by rule has each total wrong with a probability of up to this."""
     drafted: float = 0.0
     """Share of the refine and fuse prompts whose candidates are drafts of models."""
 
@@ -98,7 +100,7 @@ class Source:
             return Example(prompt, arithmetic.solve(question) + "\n", witnesses)
         imagined = fuse and rng.random() < mix.imagined
         drift = [rng.randint(-40, 40) if imagined else 0 for _ in arithmetic.terms(question)]
-        rate = rng.uniform(0.0, 0.3)
+        rate = rng.uniform(0.0, mix.slips)
         candidates = [work(question, drift, rate, rng) for _ in range(count)]
         return Example(
             role_prompt(question, "F" if fuse else "R", candidates),

@@ -1,49 +1,37 @@
 """Trains one pocket model: `python train.py abacus-55k`.
 
 Everything random hangs on `--seed` and the step number, and the state is saved with every
-checkpoint, so a stopped run goes on where it was. Loss counts on the answers alone. The learning
-rate rises briefly, stays level and falls over the last third. After the basics most prompts are
-refinements and fusions, whose candidates the half-trained model itself and any finished sister
-(`--sister`) drafted.
+checkpoint, so a stopped run goes on where it was. Loss counts on the answers alone. What is
+practised when is written in `plan`; candidates that models drafted come from the half-trained model
+itself and any finished `--sister`.
 """
 
 import argparse
 import json
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import network as net
 import text
 import torch
-from data import Example, Mix, Source
+from data import Example, Source
 from engine import Engine
+from plan import DRAFT_SHARES, PLANS, Round, level, mix_at
 from torch import Tensor
 from torch.nn import functional as F
 
-WARMUP_STEPS = 100
-DECAY_SHARE = 0.35
+ROWS = 16
+"""Examples per step."""
 BUCKETS = 2
-"""A step's examples are cut into runs of similar length, to waste little on padding."""
-STAGES = (
-    (0.0, Mix(refine=0.1, fuse=0.4, imagined=0.5)),
-    (0.3, Mix(refine=0.15, fuse=0.35, imagined=0.5)),
-    (0.6, Mix(refine=0.15, fuse=0.55, imagined=0.3, drafted=0.3)),
-)
-"""What is practised from which share of the training on. Fusing comes early: a model that can
-reckon before it has learned to read its predecessors never learns to read them."""
-DRAFT_SHARES = (0.6, 0.75, 0.9)
-"""At these shares of the training new drafts are drawn."""
-HEAT = {0: 0.7, 1: 1.0, 2: 1.5, 3: 2.0, 4: 2.5}
-"""Temperature of the loss by number of candidates fused. Samples of a model hold no news for the
-model itself, so at 1 it would learn to answer as undecidedly as before. Served at a temperature
-below that of training, a fuser is as decided as if every candidate were evidence of its own."""
+"""They are cut into runs of similar length, to waste little on padding."""
 SAVE_EVERY = 1000
-PLANS = {"abacus-55k": (12e6, 5e-3), "abacus-150k": (10e6, 5e-3), "abacus-440k": (5e6, 4e-3)}
-"""Characters read and peak learning rate."""
 
 
-def tensors(examples: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def tensors(
+    examples: Sequence[Example], heats: Sequence[float]
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Inputs, the mask of positions that predict an answer character, those characters and heat."""
     width = max(map(len, examples)) - 1
     tokens = torch.full((len(examples), width), text.PAD)
@@ -55,7 +43,7 @@ def tensors(examples: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor, Tensor
         tokens[row, : len(encoded) - 1] = torch.tensor(encoded[:-1])
         wanted[row, len(example.prompt) - 1 : len(encoded) - 1] = True
         targets.extend(encoded[len(example.prompt) :])
-        heat.extend([HEAT[example.witnesses]] * len(example.answer))
+        heat.extend([heats[example.witnesses]] * len(example.answer))
     return tokens, wanted, torch.tensor(targets), torch.tensor(heat)
 
 
@@ -89,12 +77,14 @@ class Trainer:
         self.step = 0
         self.characters = 0
 
-    def learn(self, examples: Sequence[Example], factor: float) -> float:
+    def learn(self, examples: Sequence[Example], heats: Sequence[float], factor: float) -> float:
         """One optimizer step; returns the mean loss per answer character."""
         total = sum(len(example.answer) for example in examples)
         loss_sum = 0.0
         for bucket in buckets(examples):
-            tokens, wanted, targets, heat = (part.to(self.device) for part in tensors(bucket))
+            tokens, wanted, targets, heat = (
+                part.to(self.device) for part in tensors(bucket, heats)
+            )
             logits = self.network(tokens, wanted) / heat[:, None]
             loss = F.cross_entropy(logits, targets, reduction="sum") / total
             loss.backward()
@@ -108,16 +98,6 @@ class Trainer:
         self.step += 1
         self.characters += sum(map(len, examples))
         return loss_sum
-
-
-def level(step: int, share: float) -> float:
-    """The learning rate as a share of its peak."""
-    return min(1.0, (step + 1) / WARMUP_STEPS, max(0.02, (1 - share) / DECAY_SHARE))
-
-
-def mix_at(share: float) -> Mix:
-    """What to practise when this share of the training is done."""
-    return [mix for start, mix in STAGES if share >= start][-1]
 
 
 def state_of(trainer: Trainer, source: Source) -> dict[str, object]:
@@ -142,71 +122,76 @@ def resume(trainer: Trainer, source: Source, path: Path) -> None:
     source.drafts, source.draws = state["drafts"], state["draws"]
 
 
-def write_card(folder: Path, trainer: Trainer, options: argparse.Namespace, finished: bool) -> None:
+def write_card(folder: Path, trainer: Trainer, options: argparse.Namespace) -> None:
     """Say how the weights came about; `measure` adds what they can do."""
+    plan = PLANS[options.name]
     training = {
         "characters": trainer.characters,
         "steps": trainer.step,
         "seed": options.seed,
-        "rate": trainer.rate,
-        "rows": options.rows,
         "sisters": options.sister,
-        "finished": finished,
+        "finished": trainer.characters >= plan.rounds[-1].end,
+        "plan": asdict(plan),
     }
     (folder / "card.json").write_text(json.dumps({"training": training}, indent=2) + "\n")
 
 
-def run(options: argparse.Namespace) -> None:
-    """Train until the planned number of characters has been read."""
-    folder, state_path = options.weights / options.name, options.state / f"{options.name}.pt"
-    characters, rate = PLANS[options.name]
-    total = options.characters or characters
-    trainer = Trainer(options.name, options.seed, options.device, options.rate or rate)
-    source = Source(options.seed)
-    if state_path.exists():
-        resume(trainer, source, state_path)
+def prepare(trainer: Trainer, source: Source, options: argparse.Namespace, share: float) -> None:
+    """Let the model and its sisters draft new candidates when that is due."""
+    due = sum(share >= mark for mark in DRAFT_SHARES)
+    if due > source.draws:
+        net.save(trainer.network, options.weights / options.name)
+        writers = [Engine(options.weights / name) for name in (options.name, *options.sister)]
+        source.draw(writers, due)
+
+
+def keep(trainer: Trainer, source: Source, options: argparse.Namespace) -> None:
+    """Save the checkpoint that is served and the state that training resumes from."""
+    folder = options.weights / options.name
+    net.save(trainer.network, folder)
+    write_card(folder, trainer, options)
+    options.state.mkdir(parents=True, exist_ok=True)
+    torch.save(state_of(trainer, source), options.state / f"{options.name}.pt")
+
+
+def train(trainer: Trainer, source: Source, options: argparse.Namespace, stretch: Round) -> None:
+    """Train to the end of one round."""
     mean, start, already = 0.0, time.monotonic(), trainer.characters
-    while trainer.characters < total:
-        share = trainer.characters / total
-        drawn = sum(share >= mark for mark in DRAFT_SHARES)
-        if drawn > source.draws:
-            net.save(trainer.network, folder)
-            writers = [Engine(options.weights / name) for name in (options.name, *options.sister)]
-            source.draw(writers, drawn)
-        examples = source.batch(trainer.step, options.rows, mix_at(share))
-        loss = trainer.learn(examples, level(trainer.step, share))
+    while trainer.characters < stretch.end:
+        share = trainer.characters / stretch.length
+        if stretch.mix.drafted:
+            prepare(trainer, source, options, share)
+        examples = source.batch(trainer.step, ROWS, mix_at(stretch, share))
+        loss = trainer.learn(examples, stretch.heats, level(trainer.step, share))
         mean = loss if mean == 0.0 else 0.99 * mean + 0.01 * loss
         if trainer.step % 250 == 0:
-            speed = (trainer.characters - already) / (time.monotonic() - start)
-            print(
-                f"{options.name} {100 * share:5.1f}% step {trainer.step} loss {mean:.4f} "
-                f"{speed / 1000:.0f}k characters/s",
-                flush=True,
-            )
-        if trainer.step % SAVE_EVERY == 0 or trainer.characters >= total:
-            net.save(trainer.network, folder)
-            write_card(folder, trainer, options, finished=trainer.characters >= total)
-            state_path.parent.mkdir(parents=True, exist_ok=True)
-            torch.save(state_of(trainer, source), state_path)
+            speed = (trainer.characters - already) / (time.monotonic() - start) / 1000
+            done = f"{options.name} {trainer.characters / 1e6:.2f}M characters ({speed:.0f}k/s)"
+            print(f"{done} step {trainer.step} loss {mean:.4f}", flush=True)
+        if trainer.step % SAVE_EVERY == 0 or trainer.characters >= stretch.end:
+            keep(trainer, source, options)
 
 
 def main() -> None:
-    """Read the command line and train."""
+    """Read the command line and train, going on from a saved state if there is one."""
     here = Path(__file__).parent
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=net.SHAPES)
     parser.add_argument("--sister", action="append", default=[], choices=net.SHAPES)
-    parser.add_argument("--characters", type=float, help="training length")
-    parser.add_argument("--rows", type=int, default=16, help="examples per step")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--rate", type=float, help="peak learning rate")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--weights", type=Path, default=here / "weights")
     parser.add_argument("--state", type=Path, default=here.parents[2] / "var" / "pocket")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    run(options)
+    plan = PLANS[options.name]
+    trainer = Trainer(options.name, options.seed, options.device, plan.rate)
+    source = Source(options.seed)
+    if (saved := options.state / f"{options.name}.pt").exists():
+        resume(trainer, source, saved)
+    for stretch in plan.rounds:
+        train(trainer, source, options, stretch)
 
 
 if __name__ == "__main__":
