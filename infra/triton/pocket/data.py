@@ -1,8 +1,8 @@
 """Training examples: plain answers, refinements and fusions, drawn deterministically from a seed.
 
 The candidates in front of a refinement or a fusion are partly corrupted by rule and partly what
-the models themselves answered when they were sampled (the drafts). A model's own samples tell it
-nothing that it does not already believe, so training on all of them would teach it to ignore its
+the half-trained model itself answered when it was sampled (the drafts). A model's own samples tell
+it nothing that it does not already believe, so training on all of them would teach it to ignore its
 predecessors; kept are the sets in which at least half are right, which teach it to trust agreement.
 Held-out questions never appear.
 """
@@ -46,7 +46,7 @@ class Mix:
     slips: float
     """A candidate made up by rule has each total wrong with a probability of up to this."""
     drafted: float = 0.0
-    """Share of the refine and fuse prompts whose candidates are drafts of models."""
+    """Share of the refine and fuse prompts whose candidates are drafts."""
 
 
 @dataclass
@@ -58,8 +58,8 @@ class Source:
     draws: int = 0
     """How often the drafts have been renewed."""
 
-    def draw(self, writers: Sequence[Engine], number: int) -> None:
-        """Renew the drafts: what each writer answers to some thousand questions."""
+    def draw(self, writer: Engine, number: int) -> None:
+        """Renew the drafts: what the writer answers to some thousand questions."""
         rng = random.Random(f"{self.seed}/drafts/{number}")
         drafts: Drafts = {trainable(rng): [] for _ in range(DRAFTED_QUESTIONS)}
         requests = [
@@ -67,12 +67,11 @@ class Source:
             for question in drafts
             for _ in range(MOST_FUSED)
         ]
-        for writer in writers:
-            for start in range(0, len(requests), 64):
-                part = requests[start : start + 64]
-                for request, done in zip(part, writer.complete(part), strict=True):
-                    question = request.prompt.removeprefix("Q ").removesuffix("\nA ")
-                    drafts[question].append(done.text)
+        for start in range(0, len(requests), 64):
+            part = requests[start : start + 64]
+            for request, done in zip(part, writer.complete(part), strict=True):
+                question = request.prompt.removeprefix("Q ").removesuffix("\nA ")
+                drafts[question].append(done.text)
         for question, texts in list(drafts.items()):
             if sum(is_right(question, text) for text in texts) < MOST_FUSED // 2:
                 del drafts[question]

@@ -156,7 +156,8 @@ class Engine:
         slots = np.repeat(np.arange(len(rows)), lengths)
         positions = np.concatenate([np.arange(length) for length in lengths])
         hidden = self._forward(cache, tokens, slots, positions)
-        return hidden[np.cumsum(lengths) - 1]
+        last: Floats = hidden[np.cumsum(lengths) - 1]
+        return last
 
     def _decode(
         self, cache: Cache, rows: Sequence[Row], active: Sequence[int], tokens: Ints, count: int

@@ -197,14 +197,15 @@ def choose(logits: Floats, temperature: float, top_k: int, top_p: float, draw: f
         chance[j] = math.exp((float(logits[j]) - float(logits[best])) / temperature)
     if top_k > 0 or top_p < 1.0:
         for j in range(1, size):  # insertion sort, likeliest first, equal ones by number
-            token, at = order[j], j
-            while at > 0 and chance[order[at - 1]] < chance[token]:
+            moved, at = order[j], j
+            while at > 0 and chance[order[at - 1]] < chance[moved]:
                 order[at] = order[at - 1]
                 at -= 1
-            order[at] = token
+            order[at] = moved
         keep = min(size, top_k) if top_k > 0 else size
         keep = _reach(chance, order, keep, top_p * _reached(chance, order, keep)) + 1
-    return order[_reach(chance, order, keep, draw * _reached(chance, order, keep))]
+    token = order[_reach(chance, order, keep, draw * _reached(chance, order, keep))]
+    return int(token)
 
 
 @njit(cache=True, nogil=True)

@@ -89,7 +89,7 @@ def _column(source: Any, name: str, rows: int, default: Any) -> list[Any]:
     tensor = pb_utils.get_input_tensor_by_name(source, name)
     if tensor is None:
         return [default] * rows
-    values = tensor.as_numpy().reshape(-1).tolist()
+    values: list[Any] = tensor.as_numpy().reshape(-1).tolist()
     return values * rows if len(values) == 1 else values
 
 

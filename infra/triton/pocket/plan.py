@@ -2,8 +2,9 @@
 
 Training goes in rounds. In each the learning rate stays level and falls over the last third of the
 round's length, which counts from the very beginning; a round may start late on that course (it goes
-on where the one before ended) and may end early. The lengths were chosen so that the larger a model
-the better it answers, with room left for fusing to gain.
+on where the one before ended) and may end early. The lengths were chosen, not just what was left of
+patience: trained on, every model comes to answer nearly everything right at once. Stopped here, the
+larger ones answer better, and none so well that fusing has nothing left to gain.
 """
 
 from dataclasses import dataclass

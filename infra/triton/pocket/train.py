@@ -2,8 +2,7 @@
 
 Everything random hangs on `--seed` and the step number, and the state is saved with every
 checkpoint, so a stopped run goes on where it was. Loss counts on the answers alone. What is
-practised when is written in `plan`; candidates that models drafted come from the half-trained model
-itself and any finished `--sister`.
+practised when is written in `plan`.
 """
 
 import argparse
@@ -129,7 +128,6 @@ def write_card(folder: Path, trainer: Trainer, options: argparse.Namespace) -> N
         "characters": trainer.characters,
         "steps": trainer.step,
         "seed": options.seed,
-        "sisters": options.sister,
         "finished": trainer.characters >= plan.rounds[-1].end,
         "plan": asdict(plan),
     }
@@ -137,12 +135,11 @@ def write_card(folder: Path, trainer: Trainer, options: argparse.Namespace) -> N
 
 
 def prepare(trainer: Trainer, source: Source, options: argparse.Namespace, share: float) -> None:
-    """Let the model and its sisters draft new candidates when that is due."""
+    """Let the half-trained model draft new candidates when that is due."""
     due = sum(share >= mark for mark in DRAFT_SHARES)
     if due > source.draws:
         net.save(trainer.network, options.weights / options.name)
-        writers = [Engine(options.weights / name) for name in (options.name, *options.sister)]
-        source.draw(writers, due)
+        source.draw(Engine(options.weights / options.name), due)
 
 
 def keep(trainer: Trainer, source: Source, options: argparse.Namespace) -> None:
@@ -177,7 +174,6 @@ def main() -> None:
     here = Path(__file__).parent
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=net.SHAPES)
-    parser.add_argument("--sister", action="append", default=[], choices=net.SHAPES)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--threads", type=int, default=1)
