@@ -48,8 +48,7 @@ def star(width: int) -> Graph:
 
 
 def caller(pool: ModelPool, url: str) -> Caller:
-    limits = {card.name: card.max_concurrency for card in pool.models}
-    return Caller(open_models(pool, url), limits, NoCache(), timeout=60)
+    return Caller(pool, open_models(pool, url), NoCache(), timeout=60)
 
 
 async def _round(using: Caller, *, share_draws: bool) -> tuple[float, int]:

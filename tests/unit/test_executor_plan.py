@@ -96,14 +96,17 @@ def batch(graphs: Mapping[str, Graph], *, share_draws: bool = True) -> ExecuteBa
     )
 
 
-def caller(model: RuleModel, cache: CallCache | None = None, concurrency: int = 64) -> Caller:
-    names = [card.name for card in POOL.models]
-    return Caller(
-        dict.fromkeys(names, model),
-        dict.fromkeys(names, concurrency),
-        cache or MemoryCache(),
-        timeout=5.0,
-    )
+def caller(
+    model: RuleModel,
+    cache: CallCache | None = None,
+    concurrency: int = 64,
+    revision: str = "",
+) -> Caller:
+    change = {"max_concurrency": concurrency, "revision": revision}
+    cards = tuple(card.model_copy(update=change) for card in POOL.models)
+    pool = POOL.model_copy(update={"models": cards})
+    models = {card.name: model for card in cards}
+    return Caller(pool, models, cache or MemoryCache(), timeout=5.0)
 
 
 async def run(
@@ -166,7 +169,7 @@ async def test_a_node_starts_when_its_own_predecessors_are_done() -> None:
     )
     command = batch({"a": graph})
     plan = merge(command.graphs, TASK.prompts.fingerprints(), share_draws=True)
-    both = Caller({SMALL: fast, LARGE: slow}, {SMALL: 9, LARGE: 9}, MemoryCache(), timeout=5)
+    both = Caller(POOL, {SMALL: fast, LARGE: slow}, MemoryCache(), timeout=5)
     task = asyncio.create_task(run_question(plan, QUESTION, command, TASK.prompts, both))
     async with asyncio.timeout(5):
         while len(fast.calls) < 2:
@@ -198,6 +201,13 @@ async def test_a_finished_call_is_never_made_again() -> None:
     assert again["a"].executed_calls == 0
     assert again["a"].answer == first["a"].answer
     assert again["a"].calls == 4
+
+
+async def test_other_weights_of_the_same_name_are_called_anew() -> None:
+    cache, model = MemoryCache(), RuleModel()
+    await run({"a": star(3)}, model, cache=cache, revision="one")
+    again = await run({"a": star(3)}, model, cache=cache, revision="two")
+    assert again["a"].executed_calls == 4
 
 
 async def test_a_refused_request_is_an_empty_flagged_output() -> None:

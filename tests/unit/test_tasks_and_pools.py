@@ -1,9 +1,13 @@
 """Task sets and pools: splits, prompts, hashes, files."""
 
+import json
+from hashlib import sha256
+
 import pytest
 
 from graphwright.evaluator.graders import GRADERS
 from graphwright.graphs.graph import Role
+from graphwright.local.settings import LocalSettings
 from graphwright.pools.pool import InvalidPoolFile, UnknownPool, load_pool, pool_names, read_pool
 from graphwright.tasks.catalog import UnknownTask, load_task, task_names
 from graphwright.tasks.taskset import PromptTemplate, Split
@@ -76,3 +80,14 @@ def test_a_faulty_pool_file_names_the_fault(tmp_path) -> None:  # type: ignore[n
     path.write_text('name = "p"\n[[models]]\nname = "m"\nfamily = "f"\n')
     with pytest.raises(InvalidPoolFile, match="parameters"):
         read_pool(path)
+
+
+def test_the_pocket_pool_describes_the_weights_that_are_served() -> None:
+    folder = LocalSettings().pocket / "weights"
+    for card in load_pool("pocket").models:
+        weights = (folder / card.name / "model.safetensors").read_bytes()
+        config = json.loads((folder / card.name / "config.json").read_text())
+        assert card.revision == sha256(weights).hexdigest()[:16]
+        assert card.layers == config["num_hidden_layers"]
+        assert card.hidden_size == config["hidden_size"]
+        assert card.context == config["max_position_embeddings"]

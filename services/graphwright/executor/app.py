@@ -35,8 +35,8 @@ class Callers:
             for card in pool.models:
                 metrics.initialise_model(card.name)
             self._callers[pool.name] = Caller(
+                pool,
                 open_models(pool, self._settings.triton_url),
-                {card.name: card.max_concurrency for card in pool.models},
                 self._cache,
                 timeout=self._settings.call_seconds,
             )

@@ -17,6 +17,7 @@ from graphwright.inference.port import (
     ModelUnavailable,
     RequestRejected,
 )
+from graphwright.pools.pool import ModelPool
 from graphwright.search.calls import Completion, Sampling, call_key
 from graphwright.telemetry import metrics
 
@@ -61,14 +62,15 @@ class Caller:
 
     def __init__(
         self,
+        pool: ModelPool,
         models: Mapping[str, LanguageModel],
-        concurrency: Mapping[str, int],
         cache: CallCache,
         *,
         timeout: float,
     ) -> None:
         self._models = models
-        self._limits = {name: asyncio.Semaphore(count) for name, count in concurrency.items()}
+        self._limits = {c.name: asyncio.Semaphore(c.max_concurrency) for c in pool.models}
+        self._identities = {c.name: f"{c.name}@{c.revision}" for c in pool.models}
         self._cache = cache
         self._timeout = timeout
         self._under_way: dict[str, SharedTask] = {}
@@ -81,7 +83,7 @@ class Caller:
         Raises:
             ModelUnavailable: the model's server could not be reached in several attempts.
         """
-        key = call_key(model, prompt, sampling, seed)
+        key = call_key(self._identities[model], prompt, sampling, seed)
         shared = self._under_way.get(key)
         if shared is not None:
             metrics.LLM_CALLS.labels(model, "shared").inc()

@@ -34,13 +34,15 @@ class InvalidPoolFile(ValueError):
 class ModelCard(ModelSpec):
     """A model, what it costs and how to call it.
 
-    `served_model` is the name on the server. `client_batch` prompts may ride in one request (1 for
-    servers that batch in flight themselves); `max_concurrency` calls may be under way at once;
-    `context` is the longest prompt plus answer in tokens.
+    `served_model` is the name on the server; `revision` tells weights of the same name apart, so
+    that finished calls of one are never taken for calls of another. `client_batch` prompts may ride
+    in one request (1 for servers that batch in flight themselves); `max_concurrency` calls may be
+    under way at once; `context` is the longest prompt plus answer in tokens.
     """
 
     backend: Literal["triton"] = "triton"
     served_model: str = ""
+    revision: str = Field(default="", max_length=128)
     client_batch: int = Field(default=1, ge=1, le=1024)
     max_concurrency: int = Field(default=64, ge=1, le=65536)
     context: int = Field(default=4096, ge=1)

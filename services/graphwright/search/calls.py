@@ -40,7 +40,10 @@ def call_seed(seed: int, epoch: str, question_id: str, signature: str) -> int:
 
 
 def call_key(model: str, prompt: str, sampling: Sampling, seed: int) -> str:
-    """The identity of a call: equal keys mean equal completions."""
+    """The identity of a call: equal keys mean equal completions.
+
+    `model` names the weights, not only the model.
+    """
     return _digest((model, prompt, sampling.model_dump_json(), str(seed)))[:20].hex()
 
 

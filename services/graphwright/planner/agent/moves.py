@@ -8,6 +8,7 @@ neighbour that moves width and depth the way the evidence points, within the bud
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
@@ -51,13 +52,14 @@ def next_graph(request: UpdateDistribution, evidence: Sequence[GraphReport]) -> 
 
 
 def _leader(evidence: Sequence[GraphReport], shapes: "Shapes") -> GraphReport:
-    """The graph with the best mean advantage, shrunk towards 0 where it was measured rarely."""
+    """The graph of the best mean score, shrunk by one vote for the mean of all."""
     by_shape: dict[int, list[GraphReport]] = defaultdict(list)
     for report in evidence:
         by_shape[shapes.of(report.edges, report.roles)].append(report)
+    middle = fmean(report.score for report in evidence)
 
     def merit(reports: Sequence[GraphReport]) -> tuple[float, float]:
-        total = sum(report.advantage for report in reports)
+        total = middle + sum(report.score for report in reports)
         return total / (len(reports) + 1), -reports[0].units
 
     return max(by_shape.values(), key=merit)[0]

@@ -38,17 +38,18 @@ class RuleAgent(Agent):
         return FamilySizePreference(ranking=tuple(profile.model for profile in ranked))
 
     async def select_instances(self, request: SelectInstances) -> InstanceChoice:
-        """Insight 1: replicate the preferred model at several fillings of the budget, then the
-        runner-up, then mixtures of both."""
+        """Insight 1: replicate the preferred model at several fillings of the budget, then mix
+        it with the runner-up in either order, then replicate the runner-up."""
         first, *others = request.preference.ranking
         second = others[0] if others else first
         chosen: dict[tuple[str, ...], None] = {}
-        for kinds, shares in (
-            ({first}, BUDGET_SHARES),
-            ({second}, BUDGET_SHARES[:1]),
-            ({first, second}, BUDGET_SHARES[:2]),
+        for ends, shares in (
+            ((first, first), BUDGET_SHARES),
+            ((second, first), BUDGET_SHARES[:2]),
+            ((first, second), BUDGET_SHARES[:1]),
+            ((second, second), BUDGET_SHARES[:1]),
         ):
-            pool = [(m, s) for m, s in request.feasible if set(m) == kinds]
+            pool = [(m, share) for m, share in request.feasible if (m[0], m[-1]) == ends]
             for share in shares if pool else ():
                 chosen[min(pool, key=lambda entry: (abs(entry[1] - share), entry[0]))[0]] = None
         return InstanceChoice(multisets=tuple(chosen)[: request.count])

@@ -73,17 +73,19 @@ class Instances(SearchStage):
         return {candidate_id(self.first + k): entry for k, entry in enumerate(tries)}
 
     def _best(self, plan: Mapping[str, tuple[Multiset, Topology]]) -> str:
-        return max((i for i in plan if i in self.scores), key=lambda i: (self.scores[i], i))
+        return max((i for i in plan if i in self.scores), key=lambda i: self.scores[i])
 
     def _loop(self, problem: Problem) -> Loop:
-        """The next stage, its nodes fixed by the multiset of the best mean score."""
+        """The next stage, its nodes fixed by the multiset of the best trial.
+
+        The paper averages over topologies; the best one says more about where a search over
+        topologies will end.
+        """
         plan = self._plan(problem)
-        means = {
-            multiset: fmean(self.scores[i] for i, (m, _) in plan.items() if m == multiset)
-            for multiset in self.multisets
-        }
-        chosen = max(means, key=lambda multiset: means[multiset])
+        proven = self._best(plan)
+        chosen = plan[proven][0]
         trials = {i: topology for i, (m, topology) in plan.items() if m == chosen}
+        mean = fmean(self.scores[id_] for id_ in trials)
         reports = [
             report(
                 problem,
@@ -91,11 +93,10 @@ class Instances(SearchStage):
                 topology,
                 score=self.scores[id_],
                 latency_seconds=self.latencies[id_],
-                advantage=self.scores[id_] - means[chosen],
+                advantage=self.scores[id_] - mean,
             )
             for id_, topology in trials.items()
         ]
-        proven = max(trials, key=lambda i: self.scores[i])
         return Loop.start(self.first + len(plan), chosen, trials[proven], reports)
 
 

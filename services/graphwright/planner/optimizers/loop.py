@@ -97,12 +97,8 @@ class Loop(SearchStage):
         if self.proposal is not None:
             return None
         distribution = self._distribution()
-        by_advantage = sorted(self.history, key=lambda r: (-r.advantage, r.units))
-        shown = (
-            by_advantage
-            if len(by_advantage) <= 2 * SHOWN
-            else (by_advantage[:SHOWN] + by_advantage[-SHOWN:])
-        )
+        by_score = sorted(self.history, key=lambda r: (-r.score, r.units))
+        shown = by_score if len(by_score) <= 2 * SHOWN else (by_score[:SHOWN] + by_score[-SHOWN:])
         return UpdateDistribution(
             limit=problem.limit,
             models=self.models,

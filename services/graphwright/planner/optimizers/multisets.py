@@ -1,7 +1,8 @@
 """Multisets of models that can fit a budget, and topologies to try them in (paper, stage 2)."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import product
 
 import numpy as np
 
@@ -15,23 +16,23 @@ Multiset = tuple[str, ...]
 
 def feasible_multisets(problem: Problem) -> tuple[tuple[Multiset, float], ...]:
     """Multisets of one or two models whose cheapest connected graph fits, with the share of the
-    budget that it takes. The costlier model comes last, so that it is the sink's."""
+    budget that it takes. Of two models each may come first, to be read, or last, to read."""
     names = [spec.name for spec in problem.affordable]
     shares: dict[Multiset, float] = {}
-    for cheap, costly in [*((name, name) for name in names), *combinations(names, 2)]:
-        for multiset in _multisets_of(cheap, costly, problem.max_nodes):
+    for first, last in product(names, repeat=2):
+        for multiset in _multisets_of(first, last, problem.max_nodes):
             units = cheapest_connected_cost(problem.cost, multiset) / problem.cost.unit
             if units <= problem.limit:
                 shares[multiset] = units / problem.limit
     return tuple(sorted(shares.items()))
 
 
-def _multisets_of(cheap: str, costly: str, most: int) -> Iterator[Multiset]:
-    if cheap == costly:
-        yield from ((cheap,) * count for count in range(1, most + 1))
+def _multisets_of(first: str, last: str, most: int) -> Iterator[Multiset]:
+    if first == last:
+        yield from ((first,) * count for count in range(1, most + 1))
         return
     for many in range(1, most):
-        yield from ((cheap,) * many + (costly,) * few for few in range(1, most - many + 1))
+        yield from ((first,) * many + (last,) * few for few in range(1, most - many + 1))
 
 
 class Topology:
@@ -48,7 +49,7 @@ class Topology:
 
 
 def random_topology(n: int, straightness: float, rng: np.random.Generator) -> Topology:
-    """A random tree towards the sink with random roles; the sink fuses.
+    """A random tree towards the sink, in which nodes that read several answers fuse them.
 
     A node leads straight to the sink with probability `straightness`, otherwise to a uniformly
     random later node: 1 gives the widest tree, 0 a deep one.
@@ -57,5 +58,6 @@ def random_topology(n: int, straightness: float, rng: np.random.Generator) -> To
     for node in range(n - 1):
         straight = rng.random() < straightness
         edges.append((node, n - 1 if straight else int(rng.integers(node + 1, n))))
-    roles = [Role.FUSER if rng.random() < 0.5 else Role.ASSISTANT for _ in range(n - 1)]
-    return Topology(edges, [*roles, Role.FUSER])
+    read = Counter(target for _, target in edges)
+    roles = [Role.FUSER if read[node] > 1 else Role.ASSISTANT for node in range(n)]
+    return Topology(edges, roles)

@@ -27,9 +27,9 @@ LOWEST, HIGHEST = 0.01, 0.99
 
 def seeded(models: Multiset, proven: Topology) -> GraphDistribution:
     """The distribution that the loop starts from."""
-    distribution = GraphDistribution.with_nodes(models, UNPROVEN)
+    distribution = GraphDistribution.with_nodes(models, UNPROVEN, sink_role=None)
     edges = {edge: PROVEN for edge in proven.edges}
-    readers = {target for _, target in proven.edges} - {len(models) - 1}
+    readers = {target for _, target in proven.edges}
     fusers = {n: PROVEN if proven.roles[n] is Role.FUSER else 1 - PROVEN for n in readers}
     return _moved(distribution, edges, fusers)
 

@@ -24,7 +24,7 @@ from graphwright.search.trial import Candidate, Stage, Trial
 ENSEMBLE_WIDTHS = (3, 2)
 """Answers that a pre-tested ensemble fuses: the most that fit."""
 
-MULTISETS = 6
+MULTISETS = 8
 """Multisets that the agent may have tried in stage 2."""
 
 
