@@ -24,8 +24,8 @@ from graphwright.search.spec import SearchSpec
 def demo(
     budget: Annotated[float, typer.Option(help="Limit in calls of the smallest model.")] = 18.0,
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
-    iterations: Annotated[int, typer.Option(help="Most rounds after initialisation.")] = 8,
-    batch: Annotated[int, typer.Option(help="Training questions in a round.")] = 64,
+    iterations: Annotated[int, typer.Option(help="Most rounds after initialisation.")] = 10,
+    batch: Annotated[int, typer.Option(help="Training questions in a round.")] = 160,
 ) -> None:
     """Search for a graph of pocket models on arithmetic, and compare it with single calls.
 
