@@ -1,4 +1,4 @@
-"""Trains one pocket model: `python train.py abacus-55k`.
+"""Trains the pocket models: `python train.py` all of them, `python train.py abacus-55k` one.
 
 Everything random hangs on `--seed` and the step number, and the state is saved with every
 checkpoint, so a stopped run goes on where it was. Loss counts on the answers alone. What is
@@ -169,18 +169,8 @@ def train(trainer: Trainer, source: Source, options: argparse.Namespace, stretch
             keep(trainer, source, options)
 
 
-def main() -> None:
-    """Read the command line and train, going on from a saved state if there is one."""
-    here = Path(__file__).parent
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=net.SHAPES)
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--weights", type=Path, default=here / "weights")
-    parser.add_argument("--state", type=Path, default=here.parents[2] / "var" / "pocket")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+def train_model(options: argparse.Namespace) -> None:
+    """Train one model, going on from its saved state if there is one."""
     plan = PLANS[options.name]
     trainer = Trainer(options.name, options.seed, options.device, plan.rate)
     source = Source(options.seed)
@@ -188,6 +178,22 @@ def main() -> None:
         resume(trainer, source, saved)
     for stretch in plan.rounds:
         train(trainer, source, options, stretch)
+
+
+def main() -> None:
+    """Read the command line and train the models it names."""
+    here = Path(__file__).parent
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(PLANS)}")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--weights", type=Path, default=here / "weights")
+    parser.add_argument("--state", type=Path, default=here.parents[2] / "var" / "pocket")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    for name in options.names or PLANS:
+        train_model(argparse.Namespace(**vars(options), name=name))
 
 
 if __name__ == "__main__":
