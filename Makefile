@@ -43,6 +43,7 @@ bench: setup ## measure our own machinery against baselines
 pocket: setup ## train and measure the pocket models anew (needs torch: the `train` extra)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train]'
 	$(BIN)/python infra/triton/pocket/train.py
+	$(BIN)/python infra/triton/pocket/measure.py
 
 clean: ## remove what was built
 	rm -rf .venv var build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
