@@ -112,7 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", nargs="*", help="models to measure; all by default")
     parser.add_argument("--weights", type=Path, default=here / "weights")
-    parser.add_argument("--questions", type=int, default=1000)
+    parser.add_argument("--questions", type=int, default=600)
     options = parser.parse_args()
     for name in options.name or sorted(path.name for path in options.weights.iterdir()):
         written = card(options.weights / name, options.questions)

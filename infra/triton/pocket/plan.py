@@ -67,10 +67,10 @@ def final(length: float) -> Round:
     return Round(length, length, mix, HASTY)
 
 
-DECIDING = Round(11.5e6, 11.5e6, Mix(refine=0.15, fuse=0.35, imagined=0.3, slips=0.35), DECIDED)
+DECIDING = Round(9.5e6, 9.5e6, Mix(refine=0.15, fuse=0.35, imagined=0.3, slips=0.35), DECIDED)
 
 PLANS = {
-    "abacus-55k": Plan(5e-3, (sound(9e6), DECIDING, final(15e6))),
+    "abacus-55k": Plan(5e-3, (sound(7.5e6), DECIDING, final(12.5e6))),
     "abacus-150k": Plan(5e-3, (sound(9e6), final(12e6))),
     "abacus-440k": Plan(4e-3, (sound(9e6, end=6_379_605), final(6.55e6))),
 }
