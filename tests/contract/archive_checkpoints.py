@@ -51,6 +51,15 @@ class CheckpointsSuite:
         assert list((await archive.list_trials(search.id)).items) == [trials[1], trials[0]]
         assert not await archive.graded_batches(search.id)
 
+    async def test_checkpoint_keeps_graded_batches_that_are_still_to_be_used(
+        self, archive: Archive
+    ) -> None:
+        search = await archive.create_search(a_search())
+        lease = await claim(archive, "planner")
+        await archive.save_graded(a_batch(search.id, "b1"))
+        await archive.checkpoint(lease, advanced(search, 1), state={}, keep_graded=True)
+        assert await archive.graded_batches(search.id) == [a_batch(search.id, "b1")]
+
     async def test_checkpoint_of_an_old_holder_is_refused_and_writes_nothing(
         self, archive: Archive
     ) -> None:

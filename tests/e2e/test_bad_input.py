@@ -99,10 +99,12 @@ async def test_an_unknown_search_is_not_found(door: Ring, method: str) -> None:
 
 
 async def test_watching_an_unknown_search_is_not_found(door: Ring) -> None:
-    with pytest.raises(grpc.aio.AioRpcError) as refusal:
-        async for _ in door.stub.WatchSearch(pb.WatchSearchRequest(search_id="no"), timeout=10):
-            pass
-    assert refusal.value.code() is grpc.StatusCode.NOT_FOUND
+    for search_id in ("nobody", "a.b", ""):
+        request = pb.WatchSearchRequest(search_id=search_id)
+        with pytest.raises(grpc.aio.AioRpcError) as refusal:
+            async for _ in door.stub.WatchSearch(request, timeout=10):
+                pass
+        assert refusal.value.code() is grpc.StatusCode.NOT_FOUND
 
 
 async def test_faulty_pages_are_refused(door: Ring) -> None:

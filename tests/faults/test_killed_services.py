@@ -1,10 +1,14 @@
 """A search survives the death of any process and ends as it would have ended undisturbed."""
 
 import asyncio
+import os
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import nats
 import pytest
+from pymongo import AsyncMongoClient
 
 from graphwright.local.servers import TritonServer, mongod
 from graphwright.search.search import Search
@@ -65,6 +69,57 @@ async def test_another_planner_takes_a_dead_planners_search_over(
             ended = await running.finish(search)
             assert ended.state == "succeeded", ended.error
             assert essence(await running.trials(search.id)) == essence(undisturbed)
+
+
+async def test_a_planner_that_takes_over_sends_only_what_was_not_graded(
+    tmp_path: Path, mongodb_uri: str, triton: TritonServer
+) -> None:
+    """One round of fifty batches, of which at least ten are graded when the planner dies."""
+    spec = a_spec(optimizer="random", iterations=1, batch=800, seed=71)
+    async with ring(tmp_path / "calm", mongodb_uri, triton) as running:
+        await running.run(spec)
+        needed = await _executed_batches(running)
+    async with (
+        ring(tmp_path / "rough", mongodb_uri, triton) as running,
+        AsyncMongoClient(mongodb_uri) as client,
+    ):
+        search = await running.submit(spec)
+        async with asyncio.timeout(30):
+            while await client[running.database]["graded"].count_documents({}) < 10:
+                pass
+        running.services["planner"].kill()
+        await running.services["planner"].restart()
+        ended = await running.finish(search)
+        assert ended.state == "succeeded", ended.error
+        assert await _executed_batches(running) - needed <= 40
+
+
+async def _executed_batches(running: Ring) -> int:
+    connection = await nats.connect(running.nats.url)
+    stream = await connection.jetstream().stream_info("GRAPHWRIGHT_EXECUTE")
+    await connection.close()
+    return stream.state.last_seq
+
+
+async def test_following_survives_the_death_of_the_planner(
+    tmp_path: Path, mongodb_uri: str, triton: TritonServer
+) -> None:
+    async with ring(tmp_path, mongodb_uri, triton) as running:
+        port = running.environment["GRAPHWRIGHT_PLANNER_GRPC_PORT"]
+        search = await running.submit(SPEC)
+        follower = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", "from graphwright.cli.app import main; main()"),
+            *("watch", search.id),
+            env=os.environ | {"GRAPHWRIGHT_URL": f"127.0.0.1:{port}"},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        await _trials_reach(running, search, 2)
+        running.services["planner"].kill()
+        await running.services["planner"].restart()
+        out, _ = await asyncio.wait_for(follower.communicate(), timeout=60)
+        assert follower.returncode == 0
+        assert "succeeded" in out.decode()
 
 
 async def test_a_planner_that_stops_in_good_order_gives_its_search_back(

@@ -176,6 +176,7 @@ class MongoArchive(Archive):
         *,
         state: Mapping[str, Any],
         trials: Sequence[Trial] = (),
+        keep_graded: bool = False,
     ) -> None:
         changes = encode_advance(search) | (leases.given_back() if search.state.ended else {})
         session_state = encode_state(lease.search_id, state)
@@ -189,7 +190,8 @@ class MongoArchive(Archive):
             )
             if first_ones_stay:
                 await self._trials.bulk_write(first_ones_stay, ordered=False, session=session)
-            await self._graded.delete_many({"search_id": lease.search_id}, session=session)
+            if not keep_graded:
+                await self._graded.delete_many({"search_id": lease.search_id}, session=session)
             # The search comes last: while a transaction has written it, claims of it must wait,
             # and a planner that dies here leaves its transaction open for up to a minute.
             fenced = await self._searches.update_one(

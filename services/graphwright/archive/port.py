@@ -107,9 +107,11 @@ class Archive(ABC):
         *,
         state: Mapping[str, Any],
         trials: Sequence[Trial] = (),
+        keep_graded: bool = False,
     ) -> None:
         """In one transaction: store the search, the session's state and finished trials, and
-        delete the graded batches they were made of. Raises LeaseLost and writes nothing then."""
+        delete the graded batches they were made of, unless `keep_graded` says that these are
+        still to be used. Raises LeaseLost and writes nothing then."""
 
     @abstractmethod
     async def session_state(self, search_id: str) -> Mapping[str, Any] | None:

@@ -16,13 +16,19 @@ from graphwright.search.spec import SearchSpec
 from graphwright.search.trial import Trial
 
 RPC_SECONDS = 20.0
+KEEPALIVE = (
+    # A planner whose machine vanished is noticed within half a minute.
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.max_pings_without_data", 0),
+)
 
 
 class SearchClient:
     """Every method raises grpc.RpcError as the server or the channel reports it."""
 
     def __init__(self, url: str) -> None:
-        self._channel = grpc.insecure_channel(url)
+        self._channel = grpc.insecure_channel(url, options=KEEPALIVE)
         # The generated types know asynchronous channels only.
         self._stub: Any = search_pb2_grpc.SearchServiceStub(cast(Any, self._channel))
 

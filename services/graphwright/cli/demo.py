@@ -9,10 +9,11 @@ from uuid import uuid4
 import typer
 
 from graphwright.cli import stack as stack_commands
+from graphwright.cli.client import SearchClient
 from graphwright.cli.faults import FAILED, reported
 from graphwright.cli.follow import follow
 from graphwright.cli.reports import result_table, summary
-from graphwright.cli.searches import client, err, out
+from graphwright.cli.searches import err, out
 from graphwright.local import stack
 from graphwright.local.settings import LocalSettings
 from graphwright.local.state import load
@@ -41,7 +42,7 @@ def demo(
             batch=batch,
             patience=max(iterations // 2, 1),
         )
-        with _running_stack(), client() as service:
+        with _running_stack(), SearchClient(stack.planner_url()) as service:
             search = follow(service, service.submit(uuid4().hex, spec), err)
         _print(search)
 

@@ -56,7 +56,10 @@ def _execution(
 
 
 def _critical_path(plan: Plan, graph: PlannedGraph, results: Mapping[str, CallResult]) -> float:
-    """Seconds from the question to the sink's answer if no call ever waits for a free model."""
+    """Seconds from the question to the sink's answer, of call latencies as their callers saw them.
+
+    They include waiting for the model's server under the load of the moment.
+    """
     finished: dict[str, float] = {}
     for name in graph.signatures:
         start = max((finished[source] for source in plan.calls[name].predecessors), default=0.0)

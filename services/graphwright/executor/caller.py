@@ -8,6 +8,7 @@ import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 
 from graphwright.archive.port import CallCache
 from graphwright.inference.batcher import Batcher
@@ -107,12 +108,15 @@ class Caller:
         if known is not None:
             metrics.LLM_CALLS.labels(model, "cached").inc()
             return CallResult(known, executed=False)
+        started = perf_counter()
         try:
             async with self._limits[model]:
                 completion = await self._complete(model, prompt, sampling, seed)
         except (RequestRejected, DeadlineExceeded) as error:
             metrics.LLM_CALLS.labels(model, "failed").inc()
-            nothing = Completion(text="", prompt_tokens=0, output_tokens=0, seconds=0.0)
+            # In vain, but not in no time: a failing model must not look fast.
+            waited = perf_counter() - started
+            nothing = Completion(text="", prompt_tokens=0, output_tokens=0, seconds=waited)
             return CallResult(nothing, executed=True, failure=str(error))
         _count(model, completion)
         await self._writes.submit((key, completion))

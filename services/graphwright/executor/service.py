@@ -1,6 +1,5 @@
 """Handling `ExecuteBatch`: check it, run it, publish `BatchExecuted`."""
 
-import asyncio
 from collections.abc import Callable
 
 import structlog
@@ -9,7 +8,7 @@ from graphwright.bus.port import Bus, Rejected, RetryLater
 from graphwright.executor.accounts import executions
 from graphwright.executor.caller import Caller
 from graphwright.executor.plan import merge
-from graphwright.executor.scheduler import run_question
+from graphwright.executor.scheduler import run_questions
 from graphwright.inference.port import ContractMismatch, ModelUnavailable
 from graphwright.pools.pool import ModelPool, UnknownPool
 from graphwright.search.messages import BatchExecuted, ExecuteBatch
@@ -78,9 +77,7 @@ class ExecuteBatchHandler:
         fingerprints = task.prompts.fingerprints()
         plan = merge(batch.graphs, fingerprints, share_draws=batch.share_draws)
         caller = self._caller_for(pool)
-        results = await asyncio.gather(
-            *(run_question(plan, q, batch, task.prompts, caller) for q in batch.questions)
-        )
+        results = await run_questions(plan, batch, task.prompts, caller)
         runs = [
             run
             for question, by_signature in zip(batch.questions, results, strict=True)

@@ -120,7 +120,9 @@ async def serve(stopping: asyncio.Event) -> None:
 
 
 async def _start_grpc(servicer: SearchServicer, port: int) -> grpc.aio.Server:
-    server = grpc.aio.server()
+    # Clients that follow a search ping while nothing happens in it.
+    options = (("grpc.http2.min_ping_interval_without_data_ms", 10_000),)
+    server = grpc.aio.server(options=options)
     search_pb2_grpc.add_SearchServiceServicer_to_server(servicer, server)
     checks = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(checks, server)

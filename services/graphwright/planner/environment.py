@@ -28,6 +28,9 @@ from graphwright.tasks.taskset import Question
 ATTEMPTS = 3
 """How often a batch is sent before the evaluation is given up."""
 
+LOOK_SECONDS = 30.0
+"""How often the archive is looked at for an answer that has not come."""
+
 GradedRuns = Mapping[str, Sequence[GradedExecution]]
 """Graded runs by trial id, in the order of the questions."""
 
@@ -112,7 +115,8 @@ class Environment:
         return [
             ExecuteBatch(
                 search_id=self._lease.search_id,
-                batch_id=f"{self._lease.search_id}.{label}.{start // size}",
+                # The range is part of the identity: planners may be set to batches of other sizes.
+                batch_id=f"{self._lease.search_id}.{label}.{start}-{start + size}",
                 task=task.name,
                 task_hash=task.content_hash,
                 pool=spec.pool,
@@ -157,7 +161,12 @@ class Environment:
         self._awaited[command.batch_id] = (command.attempt, answer)
         await self._bus.publish(command)
         async with asyncio.timeout(self._batch_seconds):
-            return await answer
+            while not (await asyncio.wait([answer], timeout=LOOK_SECONDS))[0]:
+                # A planner that is about to lose the lease may have received the answer for us.
+                for batch in await self._archive.graded_batches(self._lease.search_id):
+                    if batch.batch_id == command.batch_id:
+                        return batch
+        return answer.result()
 
     async def _receive(self, batch: BatchGraded) -> None:
         try:

@@ -18,6 +18,9 @@ from graphwright.planner.faults import Context, streaming, unary
 from graphwright.search.search import Search, SearchEvent
 
 MAX_PAGE_SIZE = 1000
+MAX_TRIALS = 100
+"""Trials carry their outcomes on every question: a page must stay below gRPC's 4 MiB."""
+
 SNAPSHOT_SECONDS = 2.0
 """How often a watcher looks into the archive: events are best effort, the archive is the truth."""
 
@@ -85,7 +88,7 @@ class SearchServicer(search_pb2_grpc.SearchServiceServicer):
         """Read a page of trials."""
         page = await self._archive.list_trials(
             request.search_id,
-            page_size=_page_size(request, default=100),
+            page_size=_page_size(request, default=50, most=MAX_TRIALS),
             page_token=request.page_token,
         )
         trials = [encode_trial(trial) for trial in page.items]
@@ -100,6 +103,7 @@ class SearchServicer(search_pb2_grpc.SearchServiceServicer):
             yield pb.WatchSearchResponse(event=encode_search_event(event))
 
     async def _watch(self, search_id: str) -> AsyncIterator[SearchEvent]:
+        await self._archive.get_search(search_id)
         # Listening begins before the snapshot is taken, so that nothing falls in between.
         async with self._bus.events(search_id) as events:
             event = await self._snapshot(search_id)
@@ -130,9 +134,14 @@ class SearchServicer(search_pb2_grpc.SearchServiceServicer):
         )
 
 
-def _page_size(request: pb.ListSearchesRequest | pb.ListTrialsRequest, *, default: int) -> int:
+def _page_size(
+    request: pb.ListSearchesRequest | pb.ListTrialsRequest,
+    *,
+    default: int,
+    most: int = MAX_PAGE_SIZE,
+) -> int:
     if not request.HasField("page_size"):
         return default
-    if not 1 <= request.page_size <= MAX_PAGE_SIZE:
-        raise InvalidField("page_size", f"must be from 1 to {MAX_PAGE_SIZE}")
+    if not 1 <= request.page_size <= most:
+        raise InvalidField("page_size", f"must be from 1 to {most}")
     return request.page_size

@@ -3,8 +3,11 @@
 Each round: ask the agent if the optimizer wants to, have the candidates evaluated on one shared
 mini-batch, let the optimizer learn, validate its incumbent, checkpoint. The session owns the loop
 and every await; what it needs to go on after a crash is in the archive at each checkpoint.
+Optimizers compute in threads, so that a large problem holds up neither heartbeats nor other
+searches.
 """
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -104,7 +107,8 @@ class SearchSession:
             self._optimizer.load(self._state.optimizer)
         step = "resumed" if saved is not None else "started"
         log.info("search_taken_up", step=step, search_id=self._search.id, rounds=self._state.rounds)
-        await self._checkpoint(step)
+        # Batches graded under an earlier lease belong to the round that is about to go on.
+        await self._checkpoint(step, keep_graded=True)
 
     def _converged(self) -> bool:
         state, spec = self._state, self._spec
@@ -114,13 +118,13 @@ class SearchSession:
     async def _round(self) -> None:
         started = self._clock()
         await self._consult()
-        candidates = self._optimizer.suggest(self._spec.graphs)
+        candidates = await asyncio.to_thread(self._optimizer.suggest, self._spec.graphs)
         if not candidates:
             self._state.exhausted = True
             return
         stage = candidates[0].stage
         trials = await self._evaluate(candidates, stage)
-        self._optimizer.update(trials)
+        await asyncio.to_thread(self._optimizer.update, trials)
         self._state.rounds += 1
         if stage is Stage.SEARCH:
             self._state.iteration += 1
@@ -130,12 +134,13 @@ class SearchSession:
         metrics.ROUND_SECONDS.observe(self._clock() - started)
 
     async def _consult(self) -> None:
-        request = self._optimizer.consult()
+        request = await asyncio.to_thread(self._optimizer.consult)
         if request is None:
             return
         while request is not None:
-            self._optimizer.advise(await self._agent.answer(request))
-            request = self._optimizer.consult()
+            advice = await self._agent.answer(request)
+            await asyncio.to_thread(self._optimizer.advise, advice)
+            request = await asyncio.to_thread(self._optimizer.consult)
         # Kept before it is acted upon: an agent asked again may answer otherwise.
         await self._checkpoint("advised")
 
@@ -217,14 +222,18 @@ class SearchSession:
         )
         await self._checkpoint("finished")
 
-    async def _checkpoint(self, step: str, trials: Sequence[Trial] = ()) -> None:
+    async def _checkpoint(
+        self, step: str, trials: Sequence[Trial] = (), *, keep_graded: bool = False
+    ) -> None:
         self._state.optimizer = self._optimizer.dump()
         self._state.events += 1
         self._search = self._search.model_copy(
             update={"progress": self._progress(step), "updated_at": datetime.now(UTC)}
         )
         state = self._state.model_dump(mode="json")
-        await self._archive.checkpoint(self._lease, self._search, state=state, trials=trials)
+        await self._archive.checkpoint(
+            self._lease, self._search, state=state, trials=trials, keep_graded=keep_graded
+        )
         await self._bus.announce(
             SearchEvent(
                 search_id=self._search.id,

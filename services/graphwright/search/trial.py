@@ -20,7 +20,7 @@ class Stage(StrEnum):
 
 
 class TrialStatus(StrEnum):
-    """`FAILED` means that not one question was answered."""
+    """`FAILED` means that on every question some node failed for good."""
 
     COMPLETED = "completed"
     FAILED = "failed"

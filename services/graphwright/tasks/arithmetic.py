@@ -1,8 +1,8 @@
 """Multi-step arithmetic: questions, worked answers and the split that keeps tests honest.
 
 A question is a chain of additions and subtractions of natural numbers, read from left to right,
-such as ``247+38-125+361``. Its worked answer repeats the chain with every running total, so that a
-mistake shows where it was made: ``247+38=285-125=160+361=521``. The answer proper is the number
+such as ``47+38-25+61+9``. Its worked answer repeats the chain with every running total, so that a
+mistake shows where it was made: ``47+38=85-25=60+61=121+9=130``. The answer proper is the number
 after the last ``=``.
 
 A question whose text hashes below `HELD_OUT_BELOW` is held out: no pocket model is ever trained on

@@ -3,6 +3,7 @@
 It is the default where no language model is configured, and what stands in for one that fails.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 from graphwright.graphs.graph import Edge, Role
@@ -62,7 +63,7 @@ class RuleAgent(Agent):
         moved = tuple(
             (edge, _nudged_edge(request.edge_probabilities, edge, evidence)) for edge in sampled
         )
-        proposal = next_graph(request, evidence)
+        proposal = await asyncio.to_thread(next_graph, request, evidence)
         return DistributionUpdate(
             edge_probabilities=moved,
             fuser_probabilities=_fusers(request, evidence),

@@ -103,7 +103,7 @@ class Instances(SearchStage):
 def _topology_within(
     problem: Problem, multiset: Multiset, straightness: float, rng: np.random.Generator
 ) -> Topology:
-    """A random topology that fits; where none is found, edges into the sink are left out."""
+    """A random topology that fits; where none is found, the first nodes are left out."""
     for _ in range(PRUNING_ATTEMPTS):
         topology = random_topology(len(multiset), straightness, rng)
         if problem.fits(topology.graph(multiset)):

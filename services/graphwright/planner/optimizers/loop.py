@@ -28,7 +28,7 @@ THRESHOLD = 0.5
 """τ_e: edges at least this probable are part of the decoded graph."""
 
 SHOWN = 8
-"""Best and worst graphs of earlier rounds that the agent is shown."""
+"""Best and as many worst graphs of earlier rounds that the agent is shown."""
 
 RESAMPLING = 64
 """Draws from which a round's distinct samples are taken."""
@@ -70,13 +70,13 @@ class Loop(SearchStage):
         ]
 
     def learn(self, problem: Problem, trials: Sequence[Trial]) -> SearchStage:
-        fresh = sorted((int(t.id[1:]) - self.first, t) for t in trials)
-        fresh = [(number, trial) for number, trial in fresh if number >= 0]
+        numbered = {int(trial.id[1:]) - self.first: trial for trial in trials}
+        fresh = [(number, numbered[number]) for number in sorted(numbered) if number >= 0]
         if not fresh:
             return self
         proposals = list(islice(self._proposals(problem), fresh[-1][0] + 1))
         mean = fmean(trial.score for _, trial in fresh)
-        self.history += self.last_round
+        self.history = _best_and_worst((*self.history, *self.last_round))
         self.last_round = tuple(
             report(
                 problem,
@@ -97,8 +97,6 @@ class Loop(SearchStage):
         if self.proposal is not None:
             return None
         distribution = self._distribution()
-        by_score = sorted(self.history, key=lambda r: (-r.score, r.units))
-        shown = by_score if len(by_score) <= 2 * SHOWN else (by_score[:SHOWN] + by_score[-SHOWN:])
         return UpdateDistribution(
             limit=problem.limit,
             models=self.models,
@@ -109,7 +107,7 @@ class Loop(SearchStage):
                 for index, m in enumerate(self.models)
             ),
             last_round=self.last_round,
-            history=tuple(shown),
+            history=self.history,
         )
 
     def advise(self, problem: Problem, advice: Advice) -> SearchStage:
@@ -132,7 +130,7 @@ class Loop(SearchStage):
         return GraphDistribution.from_json(self.distribution)
 
     def _proposals(self, problem: Problem) -> Iterator[tuple[str, Topology]]:
-        """The agent's own graph, then distinct samples; endless if need be, repeats come last."""
+        """The agent's own graph, then distinct samples of up to `RESAMPLING`, then the others."""
         distribution = self._distribution()
         rng = np.random.default_rng([problem.seed, self.first])
         seen: set[str] = set()
@@ -182,6 +180,11 @@ def report(
         advantage=advantage,
         latency_seconds=latency_seconds,
     )
+
+
+def _best_and_worst(reports: Sequence[GraphReport]) -> tuple[GraphReport, ...]:
+    ordered = sorted(reports, key=lambda report: (-report.score, report.units))
+    return tuple(ordered if len(ordered) <= 2 * SHOWN else ordered[:SHOWN] + ordered[-SHOWN:])
 
 
 def _topology(draw: Draw) -> Topology:
