@@ -41,7 +41,6 @@ class Loop(SearchStage):
     kind: Literal["loop"] = "loop"
     models: Multiset
     distribution: Mapping[str, Any]
-    round: int = 0
     last_round: tuple[GraphReport, ...]
     history: tuple[GraphReport, ...] = ()
     proposal: DistributionUpdate | None = None
@@ -89,7 +88,6 @@ class Loop(SearchStage):
             for number, trial in fresh
         )
         self.first += len(proposals)
-        self.round += 1
         self.proposal = None
         return self
 
